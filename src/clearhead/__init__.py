@@ -1,0 +1,49 @@
+"""clearhead: see, number by number, what any transformer attends to - at full speed.
+
+    import clearhead as ch
+
+    ch.attention(query, key, value, causal=True)
+
+Everything public is a name of this module and loads on first use.
+"""
+
+import sys
+from typing import TYPE_CHECKING
+
+import clearhead.attention  # noqa: F401 (see below)
+from clearhead.lazy import lazy
+
+if TYPE_CHECKING:
+    from clearhead.attention import KVCache as KVCache
+    from clearhead.attention import attention as attention
+    from clearhead.attention import attention_steps as attention_steps
+    from clearhead.attention import selfish_attention as selfish_attention
+    from clearhead.checkpoints.load import load as load
+    from clearhead.checkpoints.save import save as save
+    from clearhead.layers.multi_head import MultiHeadAttention as MultiHeadAttention
+    from clearhead.models.config import ModelConfig as ModelConfig
+    from clearhead.models.decoder import Decoder as Decoder
+    from clearhead.models.encoder import Encoder as Encoder
+    from clearhead.models.encoder_decoder import EncoderDecoder as EncoderDecoder
+
+__version__ = "0.1.0"
+
+# Imports bind the folder attention/ to the name that belongs to the function: ch.attention(…).
+# A folder binds its name only when it is first imported, which was just now, so this lasts.
+delattr(sys.modules[__name__], "attention")
+
+_HOMES = {
+    "Decoder": "clearhead.models.decoder",
+    "Encoder": "clearhead.models.encoder",
+    "EncoderDecoder": "clearhead.models.encoder_decoder",
+    "KVCache": "clearhead.attention.cache",
+    "ModelConfig": "clearhead.models.config",
+    "MultiHeadAttention": "clearhead.layers.multi_head",
+    "attention": "clearhead.attention.dot_product",
+    "attention_steps": "clearhead.attention.steps",
+    "load": "clearhead.checkpoints.load",
+    "save": "clearhead.checkpoints.save",
+    "selfish_attention": "clearhead.attention.selfish",
+}
+__all__ = [*_HOMES, "__version__"]
+__getattr__ = lazy(__name__, _HOMES)

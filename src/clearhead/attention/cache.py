@@ -1,0 +1,235 @@
+"""The KV cache: keys and values of the past, so that a new token costs one row of attention.
+
+    cache = KVCache()
+    keys, values = cache.append(key, value)     # all so far, the new ones last
+    attention(query, keys, values, causal=True) # aligned to the end: simply right
+
+One cache serves one attention layer. It is for inference: nothing in it carries a gradient.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from clearhead.attention import masks
+from clearhead.errors import InputError, ShapeError
+
+
+class KVCache:
+    """Keys and values of one layer, preallocated for ``capacity`` tokens and doubled when full.
+
+    Rows of a batch may have different lengths: ``append(..., counts=…)`` says how many of the new
+    tokens of each row are real. Each row stays packed at the front; :meth:`mask` and
+    :meth:`positions` then say what its queries may see and where they stand.
+    """
+
+    def __init__(self, capacity: int = 0) -> None:
+        if capacity < 0:
+            raise InputError(f"capacity counts tokens and must be 0 or more; got {capacity}.")
+        self._capacity = capacity
+        self._keys: Tensor | None = None
+        self._values: Tensor | None = None
+        self._lengths: Tensor | None = None  # of each row, once they differ
+        self._dropped = 0  # tokens that a sliding cache has forgotten
+        self.length = 0  # tokens so far, in the longest row
+
+    @property
+    def lengths(self) -> Int[Tensor, " batch"]:
+        """How many tokens each row holds."""
+        if self._lengths is not None:
+            return self._lengths
+        return torch.full((0 if self._keys is None else self._keys.shape[0],), self.length)
+
+    @property
+    def capacity(self) -> int:
+        """For how many tokens there is room before memory must grow."""
+        return self._capacity if self._keys is None else self._keys.shape[2]
+
+    @property
+    def held(self) -> int:
+        """How many tokens of the longest row are still there."""
+        return self.length - self._dropped
+
+    @property
+    def ragged(self) -> bool:
+        """Whether the rows may differ in length."""
+        return self._lengths is not None
+
+    def __len__(self) -> int:
+        return self.length
+
+    def append(
+        self,
+        key: Float[Tensor, "batch kv_head query key_dim"],
+        value: Float[Tensor, "batch kv_head query value_dim"],
+        counts: Int[Tensor, " batch"] | None = None,
+    ) -> tuple[
+        Float[Tensor, "batch kv_head key key_dim"], Float[Tensor, "batch kv_head key value_dim"]
+    ]:
+        """Add new tokens and return views of all keys and values up to the longest row."""
+        self._fit(key, value)
+        if counts is not None or self._lengths is not None:
+            self._append_rows(key, value, counts)
+        else:
+            new = slice(self.held, self.held + key.shape[2])
+            self._keys[:, :, new], self._values[:, :, new] = key.detach(), value.detach()  # type: ignore[index]
+            self.length += key.shape[2]
+        return self.keys, self.values
+
+    @property
+    def keys(self) -> Float[Tensor, "batch kv_head key key_dim"]:
+        """All keys up to the longest row; zeros where a row is shorter."""
+        return self._filled(self._keys)
+
+    @property
+    def values(self) -> Float[Tensor, "batch kv_head key value_dim"]:
+        """All values up to the longest row; zeros where a row is shorter."""
+        return self._filled(self._values)
+
+    def positions(self, count: int) -> Int[Tensor, "#batch {count}"]:
+        """Where the next ``count`` tokens of each row will stand."""
+        if self._lengths is None:
+            return torch.arange(self.length, self.length + count)[None]
+        return self._lengths[:, None] + torch.arange(count)
+
+    def mask(self, window: int | None = None) -> masks.Mask:
+        """What the next queries of each row may see, once their keys are appended."""
+        offset = self.held if self._lengths is None else self._lengths
+        behind = masks.causal(offset)
+        return behind if window is None else behind & masks.window(window - 1, offset=offset)
+
+    def crop(self, length: int) -> None:
+        """Forget everything from position ``length`` on."""
+        if not 0 <= length <= self.length:
+            raise InputError(f"crop to 0 … {self.length} tokens, the cache's length; got {length}.")
+        self.length = length
+        if self._lengths is not None:
+            self._lengths = self._lengths.clamp(max=length)
+        for held in (self._keys, self._values):
+            if held is not None:
+                held[:, :, length - self._dropped :] = (
+                    0  # a row shorter than the rest must not meet old numbers
+                )
+
+    def reorder(self, rows: Int[Tensor, " beam"]) -> None:
+        """Make row i what row ``rows[i]`` was: beams that go on, die or split."""
+        if self._keys is None or self._values is None:
+            raise InputError("reorder: the cache is empty, there are no rows yet.")
+        if rows.numel() and not 0 <= int(rows.min()) <= int(rows.max()) < self._keys.shape[0]:
+            raise InputError(
+                f"reorder: rows must be 0 … {self._keys.shape[0] - 1}; got {rows.tolist()}."
+            )
+        self._keys, self._values = self._keys[rows], self._values[rows]
+        if self._lengths is not None:
+            self._lengths = self._lengths[rows]
+            self.length = int(self._lengths.max()) if len(rows) else 0
+
+    def reset(self) -> None:
+        """Forget everything but keep the memory."""
+        self.length = self._dropped = 0
+        self._lengths = None
+        for held in (self._keys, self._values):
+            if held is not None:
+                held.zero_()
+
+    def _fit(self, key: Tensor, value: Tensor) -> None:
+        """Check the new tokens and make room for them."""
+        if key.ndim != 4 or value.ndim != 4 or key.shape[:3] != value.shape[:3]:
+            raise ShapeError(
+                "append wants key (batch, kv_head, query, key_dim) and value (batch, kv_head, "
+                f"query, value_dim); got {tuple(key.shape)} and {tuple(value.shape)}."
+            )
+        if self._keys is None or self._values is None:
+            room = max(self._capacity, key.shape[2])
+            self._keys = key.new_zeros(*key.shape[:2], room, key.shape[3])
+            self._values = value.new_zeros(*value.shape[:2], room, value.shape[3])
+            return
+        held = (*self._keys.shape[:2], self._keys.shape[3], self._values.shape[3], self._keys.dtype)
+        new = (*key.shape[:2], key.shape[3], value.shape[3], key.dtype)
+        if held != new:
+            raise ShapeError(
+                "the cache holds (batch, kv_head, key_dim, value_dim, dtype) = "
+                f"{held}; append got {new}.",
+                hint="reset() keeps the shape; a new batch needs a new cache.",
+            )
+        if self.held + key.shape[2] > self._keys.shape[2]:
+            room = max(2 * self._keys.shape[2], self.held + key.shape[2])
+            self._keys, self._values = (_grown(part, room) for part in (self._keys, self._values))
+
+    def _append_rows(self, key: Tensor, value: Tensor, counts: Tensor | None) -> None:
+        """Put each row's real tokens right after the ones that it has."""
+        assert self._keys is not None and self._values is not None
+        batch, new = key.shape[0], key.shape[2]
+        if counts is None:
+            counts = torch.full((batch,), new)
+        if counts.shape != (batch,) or int(counts.min()) < 0 or int(counts.max()) > new:
+            raise InputError(
+                f"counts says how many of the {new} new tokens of each of the {batch} rows are "
+                f"real, 0 … {new}; got {counts.tolist()}."
+            )
+        starts = self.lengths
+        for row in range(batch):
+            start, count = int(starts[row]), int(counts[row])
+            self._keys[row, :, start : start + count] = key[row, :, :count].detach()
+            self._values[row, :, start : start + count] = value[row, :, :count].detach()
+        self._lengths = starts + counts.to(starts.device)
+        self.length = int(self._lengths.max())
+
+    def _filled(self, held: Tensor | None) -> Tensor:
+        if held is None:
+            raise InputError("the cache is empty: append comes first.")
+        return held[:, :, : self.held]
+
+
+class SlidingKVCache(KVCache):
+    """A cache that keeps only what a window of ``window`` keys can still see.
+
+    ``length`` goes on counting all tokens (for positions); memory stays constant. Attend with
+    ``causal=True, window=window``: a few keys beyond the window may still be held.
+    """
+
+    def __init__(self, window: int) -> None:
+        if window < 1:
+            raise InputError(f"window counts keys, the query's own included; got {window}.")
+        super().__init__(capacity=2 * window)
+        self.window = window
+
+    def append(
+        self,
+        key: Float[Tensor, "batch kv_head query key_dim"],
+        value: Float[Tensor, "batch kv_head query value_dim"],
+        counts: Int[Tensor, " batch"] | None = None,
+    ) -> tuple[
+        Float[Tensor, "batch kv_head key key_dim"], Float[Tensor, "batch kv_head key value_dim"]
+    ]:
+        """Add new tokens; returns at least the keys and values that their windows can reach."""
+        if counts is not None:
+            raise InputError("a sliding cache holds rows of equal length; counts is not for it.")
+        if self.held + key.shape[2] > self.capacity:
+            self._slide()
+        return super().append(key, value)
+
+    def crop(self, length: int) -> None:
+        """Forget everything from position ``length`` on; what slid out cannot come back."""
+        if 0 <= length < min(self.length, self._dropped + self.window - 1) and self._dropped:
+            raise InputError(
+                f"crop({length}): a window of {self.window} would need keys from before position "
+                f"{self._dropped}, which slid out of this cache."
+            )
+        super().crop(length)
+
+    def _slide(self) -> None:
+        """Drop all that the next query's window cannot reach."""
+        keep = min(self.window - 1, self.held)
+        for part in (self._keys, self._values):
+            if part is not None:
+                part[:, :, :keep] = part[:, :, self.held - keep : self.held].clone()
+        self._dropped = self.length - keep
+
+
+def _grown(part: Tensor, room: int) -> Tensor:
+    larger = part.new_zeros(*part.shape[:2], room, part.shape[3])
+    larger[:, :, : part.shape[2]] = part
+    return larger

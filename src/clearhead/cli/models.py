@@ -1,0 +1,194 @@
+"""``clearhead models``: what there is, fetching it, checking it, removing it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.table import Table
+
+from clearhead.checkpoints.catalogue import CatalogueEntry
+from clearhead.checkpoints.hub import fetch_from_hub, is_hub_id
+from clearhead.checkpoints.store import ModelStore
+from clearhead.errors import StoreError
+
+COLUMNS = ("name", "kind", "layers×heads", "parameters", "size", "where", "licence")
+
+
+@click.group(name="models", invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+@click.pass_context
+def command(context: click.Context, as_json: bool) -> None:
+    """List the models that clearhead knows by name; pull, check or remove them."""
+    if context.invoked_subcommand is not None:
+        return
+    store = ModelStore()
+    if as_json:
+        click.echo(json.dumps([_description(store, name) for name in store.catalogue], indent=2))
+    else:
+        _show_list(store)
+
+
+@command.command()
+@click.argument("name")
+def pull(name: str) -> None:
+    """Fetch model NAME, or fetch it again if its files are damaged.
+
+    NAME is a name from the list, or a model on the hub: org/name or org/name/file.gguf.
+    """
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(name, total=None)
+
+        def progress(done: int, total: int, what: str) -> None:
+            bars.update(task, completed=done, total=total, description=f"{name}: {what}")
+
+        if is_hub_id(name):
+            path = fetch_from_hub(name, progress)
+        else:
+            path = ModelStore().pull(name, progress, verify=True)
+    click.echo(f"{name} is here: {path}")
+
+
+@command.command()
+@click.argument("name")
+def remove(name: str) -> None:
+    """Delete the files of model NAME from this machine."""
+    store = ModelStore()
+    store.remove(name)
+    click.echo(f"{name} is removed from {store.folder_of(name).parent}")
+
+
+@command.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def info(name: str, as_json: bool) -> None:
+    """Show what is known about model NAME, and check its files against their SHA-256."""
+    from clearhead.checkpoints.model_facts import facts_of
+
+    store = ModelStore()
+    entry = store.entry(name)
+    here = store.folder_of(name).exists()
+    damaged = store.damaged(name) if here else {}
+    facts = facts_of(store.path_of(name)) if here and not damaged else {}
+    if as_json:
+        click.echo(json.dumps(_full_description(store, entry, damaged, facts), indent=2))
+    else:
+        _show_info(store, entry, damaged, facts)
+    if damaged:
+        raise StoreError(
+            f"{len(damaged)} of {len(entry.files)} files of {name} are damaged: "
+            + "; ".join(f"{path}: {fault}" for path, fault in damaged.items()),
+            hint=f"fetch them again: clearhead models pull {name}",
+        )
+
+
+def _description(store: ModelStore, name: str) -> dict[str, Any]:
+    entry = store.entry(name)
+    return {
+        "name": name,
+        "kind": entry.kind,
+        "layers": entry.layers,
+        "heads": entry.heads,
+        "parameters": entry.parameters,
+        "size": entry.size,
+        "download": entry.wheel.size if entry.wheel else 0,
+        "installed": store.installed(name),
+        "path": str(store.path_of(name)),
+        "licence": entry.licence,
+        "description": entry.description,
+    }
+
+
+def _full_description(
+    store: ModelStore, entry: CatalogueEntry, damaged: dict[str, str], facts: dict[str, str]
+) -> dict[str, Any]:
+    files = [
+        {
+            "path": file.path,
+            "size": file.size,
+            "sha256": file.sha256,
+            "state": _state(store, entry, damaged, file.path),
+        }
+        for file in entry.files
+    ]
+    return {**_description(store, entry.name), "files": files, "metadata": facts}
+
+
+def _state(store: ModelStore, entry: CatalogueEntry, damaged: dict[str, str], path: str) -> str:
+    if not store.folder_of(entry.name).exists():
+        return "not here"
+    return damaged.get(path, "sound")
+
+
+def _where(store: ModelStore, name: str) -> str:
+    if store.entry(name).package_folder is not None:
+        return "built in"
+    if store.installed(name):
+        return "here"
+    return "damaged" if store.folder_of(name).exists() else "to pull"
+
+
+def _row(store: ModelStore, entry: CatalogueEntry) -> tuple[str, ...]:
+    return (
+        entry.name,
+        entry.kind,
+        f"{entry.layers}×{entry.heads}",
+        _millions(entry.parameters),
+        f"{entry.size / 1e6:.1f} MB",
+        _where(store, entry.name),
+        entry.licence,
+    )
+
+
+def _millions(count: int) -> str:
+    return f"{count / 1e6:.0f}M" if count >= 1e8 else f"{count / 1e6:.1f}M"
+
+
+def _show_list(store: ModelStore) -> None:
+    rows = [_row(store, entry) for entry in store.catalogue.values()]
+    console = Console()
+    if console.is_terminal:
+        table = Table(*COLUMNS, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+    else:
+        _show_plain([COLUMNS, *rows])
+    click.echo(f"Models are kept in {store.home / 'models'}")
+
+
+def _show_plain(rows: list[tuple[str, ...]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+def _show_info(
+    store: ModelStore, entry: CatalogueEntry, damaged: dict[str, str], facts: dict[str, str]
+) -> None:
+    lines = dict(zip(COLUMNS, _row(store, entry), strict=True))
+    lines |= {"description": entry.description, "path": str(store.path_of(entry.name))}
+    if entry.wheel is not None:
+        lines["from"] = f"{entry.wheel.project} {entry.wheel.version} on the package index"
+    _show_plain([(key, value) for key, value in lines.items()])
+    click.echo("\nfiles")
+    _show_plain(
+        [
+            (f"  {file.path}", f"{file.size} bytes", _state(store, entry, damaged, file.path))
+            for file in entry.files
+        ]
+    )
+    if facts:
+        click.echo("\nmetadata")
+        _show_plain([(f"  {key}", value) for key, value in facts.items()])

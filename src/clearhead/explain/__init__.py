@@ -1,0 +1,1 @@
+"""Insight as plain data, without any output format in it."""

@@ -1,0 +1,1 @@
+"""Modules made of the functions in ``attention/``: states in, states out."""

@@ -1,0 +1,278 @@
+"""Multi-head attention: project, attend with every head, concatenate, project back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from clearhead.attention.cache import KVCache
+from clearhead.attention.dot_product import attention
+from clearhead.attention.masks import Mask
+from clearhead.attention.rotary import Rotary, Rotation, rotate
+from clearhead.attention.steps import attention_steps
+from clearhead.errors import ConfigError, InputError, ShapeError
+
+
+class HeadWeights(NamedTuple):
+    """The matrices of one head, named and shaped as in the textbook (states · W)."""
+
+    query: Float[Tensor, "model key_dim"]
+    key: Float[Tensor, "model key_dim"]
+    value: Float[Tensor, "model value_dim"]
+    output: Float[Tensor, "value_dim model"]
+
+
+class MultiHeadAttention(nn.Module):
+    """T heads that each look for something else (Vaswani et al. 2017, section 3.2.2).
+
+        head_t = attention(f(c·W_q), f(c·W_k), f(c·W_v))      for t = 1 … T
+        output = concatenate(head_1 … head_T) · W_O
+
+    For each head W_q and W_k are d×m, W_v is d×l; W_O is T·l×d. That makes
+    d·(2m + l)·T + T·l·d parameters, plus biases. With fewer key/value heads than query heads
+    (grouped heads, Ainslie et al. 2023) W_k and W_v exist once for each of those.
+
+    Args:
+        model: d, the width of the states.
+        heads: T, how many query heads.
+        kv_heads: how many key/value heads; as many as query heads unless given.
+        key_dim: m; model / heads unless given.
+        value_dim: l; the same as key_dim unless given.
+        context: width of the states that keys and values come from, for cross-attention. Without
+            it the module is self-attention.
+        bias: whether W_q, W_k, W_v carry biases; ``output_bias`` the same for W_O (as ``bias``).
+        activation: f on the projections, q = f(W_q(c + p)); none unless given.
+        norm: makes the normalisation of each head's queries and keys, called with its width.
+        rotary: rotates queries and keys by their position.
+        dropout: share of weights dropped in training, which needs the plain path.
+        causal, window, scale, softcap: as in :func:`clearhead.attention`.
+        sinks: learn one sink for each head.
+    """
+
+    def __init__(
+        self,
+        model: int,
+        heads: int,
+        *,
+        kv_heads: int | None = None,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        context: int | None = None,
+        bias: bool = False,
+        output_bias: bool | None = None,
+        activation: Callable[[Tensor], Tensor] | None = None,
+        norm: Callable[[int], nn.Module] | None = None,
+        rotary: Rotary | None = None,
+        dropout: float = 0.0,
+        causal: bool = False,
+        window: int | None = None,
+        scale: float | None = None,
+        softcap: float | None = None,
+        sinks: bool = False,
+    ) -> None:
+        super().__init__()
+        self.heads, self.kv_heads = heads, heads if kv_heads is None else kv_heads
+        self.key_dim = _head_width(model, heads) if key_dim is None else key_dim
+        self.value_dim = self.key_dim if value_dim is None else value_dim
+        self.crossing = context is not None
+        self.activation, self.rotary, self.dropout = activation, rotary, dropout
+        self.causal, self.window, self.scale, self.softcap = causal, window, scale, softcap
+        self._check(model)
+        source = model if context is None else context
+        self.query = nn.Linear(model, heads * self.key_dim, bias=bias)
+        self.key = nn.Linear(source, self.kv_heads * self.key_dim, bias=bias)
+        self.value = nn.Linear(source, self.kv_heads * self.value_dim, bias=bias)
+        output_bias = bias if output_bias is None else output_bias
+        self.output = nn.Linear(heads * self.value_dim, model, bias=output_bias)
+        self.query_norm = None if norm is None else norm(self.key_dim)
+        self.key_norm = None if norm is None else norm(self.key_dim)
+        self.sinks = nn.Parameter(torch.zeros(heads)) if sinks else None
+
+    def forward(
+        self,
+        states: Float[Tensor, "batch query model"],
+        context: Float[Tensor, "batch key context"] | None = None,
+        *,
+        mask: Mask | Tensor | None = None,
+        bias: Tensor | None = None,
+        cache: KVCache | None = None,
+        counts: Int[Tensor, " batch"] | None = None,
+        rotation: Rotation | None = None,
+    ) -> Float[Tensor, "batch query model"]:
+        """Attend from ``states`` to themselves and the cached past, or to ``context``.
+
+        Cross-attention with a cache projects the context once: later steps leave it out.
+        ``counts`` says how many of each row's tokens are real, when rows of a cached batch differ.
+        ``rotation`` (cos, sin) saves computing the same rotation in every layer.
+        """
+        self._check_source(states, context, cache)
+        if counts is not None and (cache is None or self.crossing):
+            raise InputError(
+                "counts says how far the cache of self-attention grows in each row; here is none.",
+                hint="which keys are real is said by mask=masks.lengths(counts).",
+            )
+        query = self._split(self.query(states), self.heads, self.query_norm)
+        if self.rotary is not None and rotation is None:
+            dtype = torch.promote_types(states.dtype, torch.float32)
+            rotation = self.rotary.at(self._positions(states, cache), dtype)
+        query = self._rotated(query, rotation)
+        causal, window = self.causal, self.window
+        if cache is not None and not self.crossing and (counts is not None or cache.ragged):
+            behind = cache.mask(window)  # rows stand at different positions: not simply the end
+            mask = behind if mask is None else behind & mask
+            causal, window = False, None
+        key, value = self._keys_and_values(states, context, cache, counts, rotation)
+        mixed = self._attend(query, key, value, mask, bias, causal, window)
+        return self.output(mixed.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
+
+    def _keys_and_values(
+        self,
+        states: Tensor,
+        context: Tensor | None,
+        cache: KVCache | None,
+        counts: Tensor | None,
+        rotation: Rotation | None,
+    ) -> tuple[Tensor, Tensor]:
+        if self.crossing and cache is not None and cache.length:
+            return cache.keys, cache.values
+        source = states if context is None else context
+        key = self._split(self.key(source), self.kv_heads, self.key_norm)
+        value = self._split(self.value(source), self.kv_heads, None)
+        key = key if self.crossing else self._rotated(key, rotation)
+        return (key, value) if cache is None else cache.append(key, value, counts)
+
+    def _attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Mask | Tensor | None,
+        bias: Tensor | None,
+        causal: bool,
+        window: int | None,
+    ) -> Float[Tensor, "batch head query value_dim"]:
+        options: dict[str, Any] = {
+            "mask": mask, "bias": bias, "causal": causal, "window": window,
+            "scale": self.scale, "softcap": self.softcap, "sinks": self.sinks,
+        }  # fmt: skip
+        if not (self.training and self.dropout):
+            return attention(query, key, value, **options)
+        steps = attention_steps(query, key, value, **options)
+        return functional.dropout(steps.weights, self.dropout) @ steps.value
+
+    def _split(
+        self, projected: Float[Tensor, "batch query width"], heads: int, norm: nn.Module | None
+    ) -> Float[Tensor, "batch head query head_width"]:
+        """The heads side by side, after the activation and normalisation where there are any."""
+        if self.activation is not None:
+            projected = self.activation(projected)
+        apart = projected.view(*projected.shape[:2], heads, -1)
+        return (apart if norm is None else norm(apart)).transpose(1, 2)
+
+    def _rotated(self, heads: Tensor, rotation: Rotation | None) -> Tensor:
+        if rotation is None or self.rotary is None:
+            return heads
+        return rotate(heads, rotation, self.rotary.pairing)
+
+    @staticmethod
+    def _positions(states: Tensor, cache: KVCache | None) -> Tensor:
+        if cache is not None:
+            return cache.positions(states.shape[1]).to(states.device)
+        return torch.arange(states.shape[1], device=states.device)[None]
+
+    def head(self, index: int) -> HeadWeights:
+        """W_q, W_k, W_v and W_O of one head, as the textbook multiplies them: states · W."""
+        if not 0 <= index < self.heads:
+            raise InputError(f"head {index}: there are heads 0 … {self.heads - 1}.")
+        shared = index // (self.heads // self.kv_heads)
+
+        def rows(linear: nn.Linear, width: int, number: int) -> Tensor:
+            return linear.weight[number * width : (number + 1) * width].T
+
+        columns = slice(index * self.value_dim, (index + 1) * self.value_dim)
+        return HeadWeights(
+            query=rows(self.query, self.key_dim, index),
+            key=rows(self.key, self.key_dim, shared),
+            value=rows(self.value, self.value_dim, shared),
+            output=self.output.weight[:, columns].T,
+        )
+
+    @property
+    def parameter_count(self) -> int:
+        """How many parameters there are, all told."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    def extra_repr(self) -> str:
+        """What the module is, with its parameter count."""
+        model, source = self.query.in_features, self.key.in_features
+        parts = [
+            f"{self.heads} heads of key width {self.key_dim} and value width {self.value_dim}",
+            f"{self.kv_heads} key/value heads",
+            f"cross-attention from {model} to {source}" if self.crossing else "self-attention",
+            f"{self.parameter_count:,} parameters",
+        ]
+        if self.kv_heads == self.heads and not self.crossing:
+            biased = self.query.bias is not None or self.output.bias is not None
+            more = {
+                "biases": biased,
+                "norms": self.query_norm is not None,
+                "sinks": self.sinks is not None,
+            }
+            parts[-1] += " = d·(2m + l)·T + T·l·d"
+            parts[-1] += "".join(f" + {name}" for name, there in more.items() if there)
+        return ", ".join(parts)
+
+    def _check(self, model: int) -> None:
+        widths = {"model": model, "heads": self.heads, "kv_heads": self.kv_heads,
+                  "key_dim": self.key_dim, "value_dim": self.value_dim}  # fmt: skip
+        for name, width in widths.items():
+            if width < 1:
+                raise ConfigError(f"{name} must be 1 or more; got {width}.")
+        if self.heads % self.kv_heads:
+            raise ConfigError(
+                f"{self.heads} query heads cannot be shared out evenly over {self.kv_heads} "
+                "key/value heads; heads must be a multiple of kv_heads."
+            )
+        if not 0.0 <= self.dropout < 1.0:
+            raise ConfigError(f"dropout is a share from 0 up to below 1; got {self.dropout}.")
+        if self.rotary is not None and self.rotary.width > self.key_dim:
+            raise ConfigError(
+                f"rotary turns {self.rotary.width} entries, but a head has only {self.key_dim}."
+            )
+        if self.crossing and (self.causal or self.rotary is not None):
+            raise ConfigError(
+                "cross-attention looks at another sequence: causal and rotary, which compare "
+                "positions within one, have no meaning there."
+            )
+
+    def _check_source(self, states: Tensor, context: Tensor | None, cache: KVCache | None) -> None:
+        if states.ndim != 3 or states.shape[2] != self.query.in_features:
+            raise ShapeError(
+                f"states must be (batch, query, {self.query.in_features}); "
+                f"got {tuple(states.shape)}."
+            )
+        if context is not None and not self.crossing:
+            raise InputError(
+                "this is self-attention, it takes no context.",
+                hint="cross-attention is MultiHeadAttention(…, context=width of the context).",
+            )
+        if self.crossing and context is None and (cache is None or not cache.length):
+            raise InputError("cross-attention needs the context to attend to; got none.")
+        if context is not None and (context.ndim != 3 or context.shape[2] != self.key.in_features):
+            raise ShapeError(
+                f"context must be (batch, key, {self.key.in_features}); got {tuple(context.shape)}."
+            )
+
+
+def _head_width(model: int, heads: int) -> int:
+    if heads < 1 or model % heads:
+        raise ConfigError(
+            f"a model width of {model} cannot be divided into {heads} heads of equal width.",
+            hint="choose heads that divide it, or give key_dim.",
+        )
+    return model // heads

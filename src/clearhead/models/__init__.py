@@ -1,0 +1,1 @@
+"""Encoder, decoder and encoder-decoder out of one configurable stack; ids in, logits out."""

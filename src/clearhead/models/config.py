@@ -1,0 +1,259 @@
+"""What a model is made of. One description serves every family; a preset says only what differs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args, get_type_hints
+
+from clearhead.attention.rotary import (
+    FactorScaling,
+    LinearScaling,
+    Llama3Scaling,
+    Rotary,
+    RotaryScaling,
+    YarnScaling,
+)
+from clearhead.errors import ConfigError
+from clearhead.layers.block import NormPlace
+from clearhead.layers.feed_forward import Activation
+
+Kind: TypeAlias = Literal["encoder", "decoder", "encoder-decoder"]
+Positions: TypeAlias = Literal[
+    "learned", "sinusoidal", "sinusoidal-halves", "rotary", "alibi", "relative", "none"
+]
+Head: TypeAlias = Literal["language", "masked", "embedding", "classification", "none"]
+SCALINGS: dict[str, type[Any]] = {
+    "linear": LinearScaling,
+    "llama3": Llama3Scaling,
+    "yarn": YarnScaling,
+    "factors": FactorScaling,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """A transformer, completely described. Sizes are named as in ``clearhead.axes``.
+
+    ``layers`` counts the decoder's blocks of an encoder-decoder, whose encoder has
+    ``encoder_layers``; of the others, simply the blocks. ``window`` holds for the layers that
+    ``window_layers`` marks (all of them without it); marked layers rotate with
+    ``window_rotary_base`` if there is one.
+    """
+
+    kind: Kind
+    family: str = "clearhead"
+    head: Head = "language"
+    vocab: int
+    context: int
+    # sizes
+    model: int
+    layers: int
+    encoder_layers: int | None = None
+    heads: int
+    kv_heads: int | None = None
+    key_dim: int | None = None
+    value_dim: int | None = None
+    feed_forward: int
+    labels: int = 0
+    classifier: Literal["tanh", "relu"] = "tanh"
+    segments: int = 0
+    # positions
+    positions: Positions = "rotary"
+    position_offset: int = 0
+    rotary_width: int | None = None
+    rotary_base: float = 10_000.0
+    rotary_scaling: RotaryScaling | None = None
+    window_rotary_base: float | None = None
+    relative_buckets: int = 32
+    relative_distance: int = 128
+    # attention
+    attention_bias: bool = False
+    attention_output_bias: bool = False
+    attention_scale: float | None = None
+    attention_norm: bool = False
+    attention_softcap: float | None = None
+    sinks: bool = False
+    window: int | None = None
+    window_layers: tuple[bool, ...] | None = None
+    # feed-forward
+    activation: Activation = "silu"
+    gated: bool = False
+    feed_forward_bias: bool = False
+    # normalisation
+    norm: Literal["layer", "rms"] = "rms"
+    norm_place: NormPlace = "before"
+    norm_epsilon: float = 1e-5
+    norm_offset: bool = False
+    embedding_norm: bool = False
+    # embeddings and output
+    embedding_scale: float = 1.0
+    embedding_unit: bool = True  # sentence embeddings are brought to length 1
+    tied: bool = True
+    output_scale: float = 1.0
+    output_bias: bool = False
+    output_softcap: float | None = None
+    # training
+    dropout: float = 0.0
+    # tokens with a meaning
+    bos: int | None = None
+    eos: tuple[int, ...] = ()
+    pad: int | None = None
+    start: int | None = None  # what an encoder-decoder's output begins with
+
+    def __post_init__(self) -> None:
+        self._check_kinds()
+        self._check_sizes()
+        self._check_combinations()
+
+    @property
+    def rotary(self) -> Rotary | None:
+        """How most layers rotate, if they do."""
+        return self._rotary(self.rotary_base, self.rotary_scaling)
+
+    @property
+    def head_width(self) -> int:
+        """m: given, or the model's width shared out over the heads."""
+        return self.model // self.heads if self.key_dim is None else self.key_dim
+
+    def windowed(self, layer: int) -> bool:
+        """Whether this layer sees only a window."""
+        if self.window is None:
+            return False
+        return self.window_layers is None or self.window_layers[layer]
+
+    def rotary_of(self, layer: int) -> Rotary | None:
+        """How this layer rotates, if it does."""
+        if self.window_rotary_base is not None and self.windowed(layer):
+            return self._rotary(self.window_rotary_base, None)
+        return self.rotary
+
+    def _rotary(self, base: float, scaling: RotaryScaling | None) -> Rotary | None:
+        if self.positions != "rotary":
+            return None
+        return Rotary(self.rotary_width or self.head_width, base, "halves", scaling)
+
+    def changed(self, **fields: Any) -> ModelConfig:
+        """This config with some fields changed."""
+        _refuse_unknown(fields)
+        return dataclasses.replace(self, **fields)
+
+    def to_json(self) -> str:
+        """As JSON text; fields that have their default are left out."""
+        fields = {}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value == field.default:
+                continue
+            if field.name == "rotary_scaling":
+                kind = next(name for name, made in SCALINGS.items() if isinstance(value, made))
+                value = {"kind": kind, **dataclasses.asdict(value)}
+            fields[field.name] = value
+        return json.dumps(fields, indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> ModelConfig:
+        """The config that :meth:`to_json` wrote."""
+        try:
+            fields = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ConfigError(f"the model description is not JSON: {error}.") from None
+        if not isinstance(fields, dict):
+            raise ConfigError(
+                f"the model description must be a JSON object; got {type(fields).__name__}."
+            )
+        return cls.from_fields(fields)
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> ModelConfig:
+        """The config from plain JSON values."""
+        _refuse_unknown(fields)
+        fields = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
+        scaling = fields.get("rotary_scaling")
+        if scaling is not None:
+            fields["rotary_scaling"] = _scaling(scaling)
+        try:
+            return cls(**fields)
+        except TypeError as error:
+            raise ConfigError(f"the model description is incomplete: {error}.") from None
+
+    def _check_kinds(self) -> None:
+        hints = get_type_hints(type(self))
+        for name in ("kind", "head", "positions", "activation", "norm", "norm_place", "classifier"):
+            allowed, value = get_args(hints[name]), getattr(self, name)
+            if value not in allowed:
+                raise ConfigError(f"{name} must be one of {', '.join(allowed)}; got {value!r}.")
+        for name, hint in hints.items():
+            value = getattr(self, name)
+            whole = hint in (int, int | None)
+            if whole and value is not None and (not isinstance(value, int) or value is True):
+                raise ConfigError(f"{name} must be a whole number; got {value!r}.")
+
+    def _check_sizes(self) -> None:
+        sizes = ("vocab", "context", "model", "layers", "heads", "feed_forward")
+        for name in (*sizes, "kv_heads", "key_dim", "value_dim", "encoder_layers", "window"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name} must be 1 or more; got {value}.")
+        if self.key_dim is None and self.model % self.heads:
+            raise ConfigError(
+                f"a model width of {self.model} cannot be divided into {self.heads} heads; "
+                "heads must divide it, or key_dim be given."
+            )
+        if self.heads % (self.kv_heads or self.heads):
+            raise ConfigError(
+                f"{self.heads} heads cannot share {self.kv_heads} key/value heads evenly."
+            )
+        if self.norm_epsilon <= 0 or not 0 <= self.dropout < 1:
+            raise ConfigError(
+                "norm_epsilon must be above 0 and dropout from 0 up to below 1; got "
+                f"{self.norm_epsilon} and {self.dropout}."
+            )
+
+    def _check_combinations(self) -> None:
+        if (self.kind == "encoder-decoder") != (self.encoder_layers is not None):
+            raise ConfigError(
+                "encoder_layers belongs to an encoder-decoder, and only to it; got kind "
+                f"{self.kind!r} with encoder_layers {self.encoder_layers}."
+            )
+        if self.head == "classification" and self.labels < 1:
+            raise ConfigError(
+                f"a classification head needs labels of 1 or more; got {self.labels}."
+            )
+        if self.kind == "encoder" and self.head == "language":
+            raise ConfigError(
+                "an encoder sees the whole text and cannot predict the next token; its head is "
+                "masked, embedding, classification or none."
+            )
+        if self.window_layers is not None and len(self.window_layers) != self.layers:
+            raise ConfigError(
+                f"window_layers marks each of the {self.layers} layers; got "
+                f"{len(self.window_layers)} marks."
+            )
+
+
+def _refuse_unknown(fields: dict[str, Any]) -> None:
+    known = {field.name for field in dataclasses.fields(ModelConfig)}
+    unknown = sorted(set(fields) - known)
+    if unknown:
+        raise ConfigError(
+            f"a model has no {', '.join(unknown)}.", hint=f"fields: {', '.join(sorted(known))}"
+        )
+
+
+def _scaling(given: Any) -> RotaryScaling:
+    if not isinstance(given, dict) or given.get("kind") not in SCALINGS:
+        raise ConfigError(
+            f"rotary_scaling must be an object with a kind of {', '.join(SCALINGS)}; got {given!r}."
+        )
+    fields = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in given.items()
+        if name != "kind"
+    }
+    try:
+        made: RotaryScaling = SCALINGS[given["kind"]](**fields)
+    except TypeError as error:
+        raise ConfigError(f"rotary_scaling: {error}.") from None
+    return made

@@ -1,0 +1,56 @@
+"""The encoder: every token sees every token."""
+
+from __future__ import annotations
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from clearhead.errors import ConfigError
+from clearhead.models.config import ModelConfig
+from clearhead.models.heads import ClassificationHead, EmbeddingHead, MaskedHead
+from clearhead.models.padding import Padding
+from clearhead.models.stack import Stack
+
+
+class Encoder(nn.Module):
+    """BERT and its kin: a stack without a causal mask, and the head that the config names.
+
+    The result depends on the head: ``none`` states (batch, query, model); ``masked`` logits
+    (batch, query, vocab); ``embedding`` (batch, model); ``classification`` (batch, label).
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        if config.kind != "encoder":
+            raise ConfigError(f"Encoder wants a config of kind 'encoder'; got {config.kind!r}.")
+        self.config = config
+        self.stack = Stack(config, layers=config.layers, causal=False)
+        self.head: MaskedHead | EmbeddingHead | ClassificationHead | None = None
+        if config.head == "masked":
+            self.head = MaskedHead(config)
+        elif config.head == "embedding":
+            self.head = EmbeddingHead(unit=config.embedding_unit)
+        elif config.head == "classification":
+            self.head = ClassificationHead(config)
+
+    def forward(
+        self,
+        ids: Int[Tensor, "batch query"],
+        *,
+        real: Bool[Tensor, "batch query"] | None = None,
+        segments: Int[Tensor, "batch query"] | None = None,
+    ) -> Float[Tensor, "batch ..."]:
+        """What the head makes of the states; ``real`` says which tokens are not padding."""
+        padding = Padding.of(real, ids)
+        counts = None if padding is None else padding.counts
+        if padding is not None:
+            ids = padding.pack(ids)
+            segments = None if segments is None else padding.pack(segments)
+        states = self.stack(ids, counts=counts, segments=segments)
+        if isinstance(self.head, EmbeddingHead):
+            return self.head(states, counts)  # type: ignore[no-any-return]
+        if isinstance(self.head, ClassificationHead):
+            return self.head(states)  # type: ignore[no-any-return]
+        if isinstance(self.head, MaskedHead):
+            states = self.head(states, self.stack.embedding.tokens.weight)
+        return states if padding is None else padding.unpack(states)

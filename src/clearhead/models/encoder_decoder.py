@@ -1,0 +1,85 @@
+"""The whole Transformer of Vaswani et al. 2017: an encoder, and a decoder that attends to it."""
+
+from __future__ import annotations
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from clearhead.errors import ConfigError, InputError
+from clearhead.models.cache import ModelCache
+from clearhead.models.config import ModelConfig
+from clearhead.models.heads import LanguageHead
+from clearhead.models.padding import Padding
+from clearhead.models.stack import Stack
+
+
+class EncoderDecoder(nn.Module):
+    """The encoder reads the source; the decoder writes: Q from itself, K and V from the source."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        if config.kind != "encoder-decoder" or config.encoder_layers is None:
+            raise ConfigError(
+                f"EncoderDecoder wants a config of kind 'encoder-decoder'; got {config.kind!r}."
+            )
+        self.config = config
+        self.encoder = Stack(config, layers=config.encoder_layers, causal=False)
+        self.decoder = Stack(config, layers=config.layers, causal=True, cross=True)
+        self.decoder.embedding.tokens = self.encoder.embedding.tokens  # one vocabulary for both
+        self.head = LanguageHead(config)
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch key"],
+        target: Int[Tensor, "batch query"],
+        *,
+        source_real: Bool[Tensor, "batch key"] | None = None,
+        target_real: Bool[Tensor, "batch query"] | None = None,
+    ) -> Float[Tensor, "batch query vocab"]:
+        """Logits of the token after each target token, all positions at once (as in training)."""
+        states, counts = self.encode(source, real=source_real)
+        return self.decode(target, states, counts, real=target_real)
+
+    def encode(
+        self, source: Int[Tensor, "batch key"], *, real: Bool[Tensor, "batch key"] | None = None
+    ) -> tuple[Float[Tensor, "batch key model"], Int[Tensor, " batch"] | None]:
+        """The source's states, packed in front, and how many of each row are real (None: all)."""
+        padding = Padding.of(real, source)
+        if padding is None:
+            return self.encoder(source), None
+        return self.encoder(padding.pack(source), counts=padding.counts), padding.counts
+
+    def decode(
+        self,
+        target: Int[Tensor, "batch query"],
+        source: Float[Tensor, "batch key model"] | None = None,
+        source_counts: Int[Tensor, " batch"] | None = None,
+        *,
+        real: Bool[Tensor, "batch query"] | None = None,
+        cache: ModelCache | None = None,
+        last_only: bool = False,
+    ) -> Float[Tensor, "batch query_or_1 vocab"]:
+        """Logits after each target token; with a cache that knows the source it can be left out."""
+        if cache is not None:
+            source_counts = cache.source_counts if source is None else source_counts
+            cache.source_counts = source_counts
+        if source is None and (cache is None or not cache.cross_layers[0].length):
+            raise InputError("decode needs the source's states, from encode; got none.")
+        padding = Padding.of(real, target)
+        counts = None if padding is None else padding.counts
+        states = self.decoder(
+            target if padding is None else padding.pack(target),
+            counts=counts,
+            cache=cache,
+            context=source,
+            context_counts=source_counts,
+        )
+        if last_only:
+            states = states[:, -1:] if padding is None else padding.last(states)
+        elif padding is not None:
+            states = padding.unpack(states)
+        return self.head(states, self.encoder.embedding.tokens.weight)  # type: ignore[no-any-return]
+
+    def new_cache(self, capacity: int = 0) -> ModelCache:
+        """An empty cache for one batch of sources."""
+        return ModelCache.for_layers(self.config.layers, cross=True, capacity=capacity)

@@ -1,0 +1,160 @@
+"""What a family file declares, and finding the family of a checkpoint."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from clearhead.errors import CheckpointError
+from clearhead.models.config import ModelConfig
+
+Fields: TypeAlias = Mapping[str, Any]  # a config.json
+FAMILIES = ("llama", "gpt2", "gemma", "bert", "distilbert", "t5", "bart", "clearhead")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where one of our tensors lies in a checkpoint: its name there, and how it is stored.
+
+    ``part`` of ``parts``: theirs holds several of ours one after another along its output axis.
+    ``transposed``: theirs is (in, out), ours (out, in). ``row``: theirs is (1, n), ours (n).
+    ``paired_heads``: rows of so many heads rotate with their neighbours in theirs, by halves in
+    ours. ``shift``: what is added to theirs.
+    """
+
+    name: str
+    part: int = 0
+    parts: int = 1
+    transposed: bool = False
+    row: bool = False
+    paired_heads: int = 0
+    shift: float = 0.0
+
+    def take(self, theirs: Tensor) -> Tensor:
+        """Our tensor out of theirs."""
+        ours = theirs.T if self.transposed and theirs.ndim == 2 else theirs
+        ours = ours[0] if self.row and theirs.ndim == 2 else ours
+        if self.paired_heads:
+            pairs = ours.unflatten(0, (self.paired_heads, -1, 2))  # type: ignore[no-untyped-call]
+            ours = pairs.transpose(1, 2).flatten(0, 2)
+        if self.shift:
+            ours = ours + self.shift
+        if self.parts == 1:
+            return ours
+        size = ours.shape[0] // self.parts
+        return ours[self.part * size : (self.part + 1) * size]
+
+    def give(self, ours: list[Tensor]) -> Tensor:
+        """Their tensor out of the parts that are ours."""
+        joined = ours[0] if len(ours) == 1 else torch.cat(ours)
+        joined = joined[None] if self.row else joined
+        return (joined.T if self.transposed and joined.ndim == 2 else joined).contiguous()
+
+
+@dataclass(frozen=True)
+class Family:
+    """One family of checkpoints.
+
+    ``read`` makes our config of a config.json, ``write`` the reverse. ``names`` gives for a config
+    the place of each of our tensors; ``{i}`` in both stands for the layer. ``prefix`` may be absent
+    in checkpoints of the bare model. ``ignored`` are endings of names that carry nothing to learn.
+    """
+
+    name: str
+    model_types: tuple[str, ...]
+    read: Callable[[Fields], ModelConfig]
+    write: Callable[[ModelConfig], dict[str, Any]]
+    names: Callable[[ModelConfig], Mapping[str, Source | str]]
+    prefix: str = ""
+    ignored: tuple[str, ...] = ()
+
+    def sources(self, config: ModelConfig) -> dict[str, Source]:
+        """The place of each of our tensors, layer by layer."""
+        sources = {}
+        for ours, place in self.names(config).items():
+            source = Source(place) if isinstance(place, str) else place
+            layers = config.layers
+            if ours.startswith("encoder.") and config.encoder_layers is not None:
+                layers = config.encoder_layers
+            for i in range(layers if "{i}" in ours else 1):
+                name = source.name.replace("{i}", str(i))
+                sources[ours.replace("{i}", str(i))] = replace(source, name=name)
+        return sources
+
+
+def family_named(name: str) -> Family:
+    """A family by its own name."""
+    if name not in FAMILIES:
+        raise CheckpointError(f"there is no family {name!r}; there are {', '.join(FAMILIES)}.")
+    family = importlib.import_module(f"clearhead.models.families.{name}").FAMILY
+    assert isinstance(family, Family)
+    return family
+
+
+def family_of(fields: Fields) -> Family:
+    """The family that a config.json belongs to, by its model_type."""
+    known: list[str] = []
+    for name in FAMILIES:
+        family = family_named(name)
+        if fields.get("model_type") in family.model_types:
+            return family
+        known.extend(family.model_types)
+    raise CheckpointError(
+        f"config.json is of model_type {fields.get('model_type')!r}, which no family reads.",
+        hint=f"there are {', '.join(known)}; docs/families.md shows how to add one.",
+    )
+
+
+def required(fields: Fields, *names: str) -> list[Any]:
+    """Fields that a config.json must have; the error names all that are missing."""
+    missing = [name for name in names if fields.get(name) is None]
+    if missing:
+        raise CheckpointError(
+            f"config.json lacks {', '.join(missing)}.", hint="is it the config.json of this model?"
+        )
+    return [fields[name] for name in names]
+
+
+def token_ids(given: Any) -> tuple[int, ...]:
+    """An id, a list of ids or nothing, as a tuple."""
+    if given is None:
+        return ()
+    return tuple(given) if isinstance(given, list | tuple) else (given,)
+
+
+def first_token(given: Any) -> int | None:
+    """The first of some ids, if there is any."""
+    return next(iter(token_ids(given)), None)
+
+
+def one_or_all(ids: tuple[int, ...]) -> int | list[int] | None:
+    """The reverse of :func:`token_ids`."""
+    if len(ids) > 1:
+        return list(ids)
+    return ids[0] if ids else None
+
+
+def attention_names(
+    ours: str, theirs: str, parts: str, *, bias: bool, output_bias: bool
+) -> dict[str, Source | str]:
+    """Names of the four projections; ``parts`` are theirs for query, key, value, output."""
+    names: dict[str, Source | str] = {}
+    for mine, part in zip(("query", "key", "value", "output"), parts.split(), strict=True):
+        names[f"{ours}.{mine}.weight"] = f"{theirs}{part}.weight"
+        if output_bias if mine == "output" else bias:
+            names[f"{ours}.{mine}.bias"] = f"{theirs}{part}.bias"
+    return names
+
+
+def with_bias(names: Mapping[str, str]) -> dict[str, Source | str]:
+    """Each name twice, for weight and bias."""
+    return {
+        f"{ours}.{kind}": f"{theirs}.{kind}"
+        for ours, theirs in names.items()
+        for kind in ("weight", "bias")
+    }

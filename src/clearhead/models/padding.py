@@ -1,0 +1,62 @@
+"""Rows of different lengths in one batch: each row is packed to the front, whatever its padding.
+
+A packed row sees what it would see alone: its positions start at 0, and a causal model needs no
+mask for padding that comes after everything real.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from clearhead.errors import InputError, ShapeError
+
+
+@dataclass(frozen=True)
+class Padding:
+    """How many tokens of each row are real, and where they came from if they were moved."""
+
+    counts: Int[Tensor, " batch"]
+    order: Int[Tensor, "batch query"] | None
+
+    @classmethod
+    def of(
+        cls, real: Bool[Tensor, "batch query"] | None, ids: Int[Tensor, "batch query"]
+    ) -> Padding | None:
+        """From flags (True = a real token); None where every token is real."""
+        if real is None:
+            return None
+        if real.shape != ids.shape or real.dtype != torch.bool:
+            raise ShapeError(
+                f"real flags each token, boolean of shape {tuple(ids.shape)}; got {real.dtype} "
+                f"of {tuple(real.shape)}.",
+                hint="an attention_mask of 0 and 1 needs .bool().",
+            )
+        if bool(real.all()):
+            return None
+        counts = real.sum(dim=1)
+        if int(counts.min()) == 0:
+            empty = (counts == 0).nonzero().flatten().tolist()
+            raise InputError(f"every row needs at least one real token; rows {empty} have none.")
+        in_front = bool((real.long().diff(dim=1) <= 0).all())
+        order = None if in_front else torch.argsort(~real, dim=1, stable=True)
+        return cls(counts, order)
+
+    def pack(self, ids: Int[Tensor, "batch query"]) -> Int[Tensor, "batch query"]:
+        """The row's real tokens first."""
+        return ids if self.order is None else ids.gather(1, self.order)
+
+    def unpack(
+        self, states: Float[Tensor, "batch query width"]
+    ) -> Float[Tensor, "batch query width"]:
+        """Back to where the tokens stood; what stands at padding means nothing."""
+        if self.order is None:
+            return states
+        return torch.zeros_like(states).scatter(1, self.order[..., None].expand_as(states), states)
+
+    def last(self, states: Float[Tensor, "batch query width"]) -> Float[Tensor, "batch 1 width"]:
+        """The states of each row's last real token (of packed states)."""
+        return states[torch.arange(len(states)), self.counts - 1][:, None]

@@ -1,0 +1,180 @@
+"""The one configurable stack: embedding, blocks, final normalisation. All models are made of it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from clearhead.attention import masks
+from clearhead.attention.alibi import alibi_bias, alibi_slopes
+from clearhead.attention.rotary import Rotation
+from clearhead.errors import InputError
+from clearhead.layers.block import Block
+from clearhead.layers.embedding import Embedding, SinusoidalPositions
+from clearhead.layers.feed_forward import FeedForward
+from clearhead.layers.multi_head import MultiHeadAttention
+from clearhead.layers.normalisation import RMSNorm
+from clearhead.layers.positions import LearnedPositions, RelativeBias
+from clearhead.models.cache import ModelCache
+from clearhead.models.config import ModelConfig
+
+
+class Stack(nn.Module):
+    """Ids in, states out. ``causal`` makes it a decoder; ``cross`` lets it attend to a context."""
+
+    def __init__(
+        self, config: ModelConfig, *, layers: int, causal: bool, cross: bool = False
+    ) -> None:
+        super().__init__()
+        self.config, self.causal = config, causal
+        norm = partial(_norm, config, config.model)
+        self.embedding = Embedding(
+            config.vocab,
+            config.model,
+            positions=_positions(config),
+            segments=config.segments,
+            scale=config.embedding_scale,
+            norm=norm if config.embedding_norm else None,
+            dropout=config.dropout,
+        )
+        self.blocks = nn.ModuleList(
+            Block(
+                _attention(config, causal=causal, layer=layer),
+                _feed_forward(config),
+                norm,
+                config.norm_place,
+                cross_attention=_attention(config, cross=True) if cross else None,
+                dropout=config.dropout,
+            )
+            for layer in range(layers)
+        )
+        self.norm = norm() if config.norm_place != "after" else None
+        self.relative = None
+        if config.positions == "relative":
+            self.relative = RelativeBias(
+                config.heads,
+                buckets=config.relative_buckets,
+                max_distance=config.relative_distance,
+                causal=causal,
+            )
+
+    def forward(
+        self,
+        ids: Int[Tensor, "batch query"],
+        *,
+        counts: Int[Tensor, " batch"] | None = None,
+        segments: Int[Tensor, "batch query"] | None = None,
+        cache: ModelCache | None = None,
+        context: Float[Tensor, "batch key model"] | None = None,
+        context_counts: Int[Tensor, " batch"] | None = None,
+    ) -> Float[Tensor, "batch query model"]:
+        """States of packed rows; ``counts`` says how many tokens of each are real."""
+        self._check_length(ids, cache)
+        positions = _standing(ids, cache)
+        states = self.embedding(ids, positions + self.config.position_offset, segments)
+        rotations: dict[Any, Rotation] = {}
+        bias = self._bias(ids.shape[1], cache, states)
+        mask = None if self.causal or counts is None else masks.lengths(counts)
+        cross_mask = None if context_counts is None else masks.lengths(context_counts)
+        for number, block in enumerate(self.blocks):
+            assert isinstance(block, Block)
+            rotary = block.attention.rotary
+            if rotary is not None and rotary not in rotations:
+                rotations[rotary] = rotary.at(positions, states.dtype)
+            self_options = {
+                "mask": mask,
+                "bias": bias,
+                "cache": None if cache is None else cache.layers[number],
+                "counts": None if cache is None else counts,
+                "rotation": rotations.get(rotary),
+            }
+            cross_cache = (
+                None if cache is None or not cache.cross_layers else cache.cross_layers[number]
+            )
+            cross_options = {"mask": cross_mask, "cache": cross_cache}
+            states = block(states, self_options, context, cross_options)
+        return states if self.norm is None else self.norm(states)  # type: ignore[no-any-return]
+
+    def _bias(self, queries: int, cache: ModelCache | None, states: Tensor) -> Tensor | None:
+        """What position adds to the scores of every layer."""
+        keys = queries if cache is None else cache.layers[0].held + queries
+        if self.config.positions == "alibi":
+            slopes = alibi_slopes(self.config.heads).to(states)
+            return alibi_bias(slopes, 1 if self.causal else queries, keys)
+        if self.relative is not None:
+            ragged = cache is not None and cache.layers[0].ragged
+            standing = cache.positions(queries) if cache is not None and ragged else None
+            return self.relative(queries, keys, standing)  # type: ignore[no-any-return]
+        return None
+
+    def _check_length(self, ids: Tensor, cache: ModelCache | None) -> None:
+        if ids.ndim != 2 or ids.dtype not in (torch.int64, torch.int32) or ids.shape[1] == 0:
+            raise InputError(
+                "ids must be whole numbers (batch, query) with at least one token; got "
+                f"{ids.dtype} of {tuple(ids.shape)}.",
+                hint="one text needs a batch axis: ids[None].",
+            )
+        total = ids.shape[1] + (0 if cache is None else cache.length)
+        bounded = self.config.positions == "learned"
+        if bounded and total > self.config.context:
+            raise InputError(
+                f"{total} tokens do not fit into this model's context of {self.config.context}.",
+                hint="shorten the text.",
+            )
+
+
+def _standing(ids: Tensor, cache: ModelCache | None) -> Tensor:
+    if cache is not None:
+        return cache.positions(ids.shape[1]).to(ids.device)
+    return torch.arange(ids.shape[1], device=ids.device)[None]
+
+
+def _norm(config: ModelConfig, width: int) -> nn.Module:
+    if config.norm == "layer":
+        return nn.LayerNorm(width, eps=config.norm_epsilon)
+    return RMSNorm(width, config.norm_epsilon, offset=config.norm_offset)
+
+
+def _positions(config: ModelConfig) -> LearnedPositions | SinusoidalPositions | None:
+    if config.positions == "learned":
+        return LearnedPositions(config.context + config.position_offset, config.model)
+    if config.positions in ("sinusoidal", "sinusoidal-halves"):
+        return SinusoidalPositions(config.model, halves=config.positions == "sinusoidal-halves")
+    return None
+
+
+def _attention(
+    config: ModelConfig, *, causal: bool = False, cross: bool = False, layer: int = 0
+) -> MultiHeadAttention:
+    return MultiHeadAttention(
+        config.model,
+        config.heads,
+        kv_heads=config.kv_heads,
+        key_dim=config.key_dim,
+        value_dim=config.value_dim,
+        context=config.model if cross else None,
+        bias=config.attention_bias,
+        output_bias=config.attention_output_bias,
+        norm=partial(_norm, config) if config.attention_norm else None,
+        rotary=None if cross else config.rotary_of(layer),
+        dropout=config.dropout,
+        causal=causal,
+        window=config.window if not cross and config.windowed(layer) else None,
+        scale=config.attention_scale,
+        softcap=config.attention_softcap,
+        sinks=config.sinks,
+    )
+
+
+def _feed_forward(config: ModelConfig) -> FeedForward:
+    return FeedForward(
+        config.model,
+        config.feed_forward,
+        config.activation,
+        gated=config.gated,
+        bias=config.feed_forward_bias,
+    )

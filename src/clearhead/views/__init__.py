@@ -1,0 +1,1 @@
+"""Pictures of insight: one description, several renderers."""
