@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import readme_tree
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "clearhead"
@@ -50,27 +50,10 @@ def test_rooms_import_only_from_rooms_before_them(path: Path) -> None:
     assert not later, f"{path.relative_to(ROOT)} ({room}) imports from {sorted(later)}"
 
 
-def test_every_room_is_in_the_readme_tree_with_every_file() -> None:
-    text = (ROOT / "README.md").read_text()
-    match = re.search(r"```text\nsrc/clearhead/\n(.*?)```", text, re.DOTALL)
-    assert match is not None, "the README must carry the tree of src/clearhead/"
-    told, folder = set(), ""
-    for line in match.group(1).splitlines():
-        if not line.strip():
-            continue
-        indent = len(line) - len(line.lstrip())
-        entry = line.split()[0]
-        if entry.endswith("/"):
-            depth = indent // 2 - 1
-            folder = "/".join(folder.split("/")[:depth] + [entry.rstrip("/")]).strip("/")
-        else:
-            told.add(entry if indent == 2 else f"{folder}/{entry}")
-    there = {
-        str(path.relative_to(SOURCE))
-        for path in SOURCE.rglob("*.py")
-        if path.name != "__init__.py" or path.parent == SOURCE
-    }
-    assert told == there
+def test_the_tree_in_the_readme_is_the_tree_on_disk() -> None:
+    shown = readme_tree.PATTERN.search(readme_tree.README.read_text())
+    assert shown is not None, "the README must carry the tree of src/clearhead/"
+    assert shown.group() == readme_tree.tree(), "run: python tests/house/readme_tree.py"
 
 
 def run_python(code: str) -> str:
@@ -95,18 +78,19 @@ def test_import_is_light() -> None:
 def test_function_and_folder_share_the_name_attention() -> None:
     """Whatever is imported first, ``ch.attention`` is the function."""
     for first in ("import clearhead", "from clearhead.attention import masks"):
-        code = f"{first}\nimport clearhead as ch\nprint(ch.attention.__name__, callable(ch.attention))"
+        code = (
+            f"{first}\nimport clearhead as ch\nprint(ch.attention.__name__, callable(ch.attention))"
+        )
         assert run_python(code).split() == ["attention", "True"]
 
 
 def test_every_public_name_loads() -> None:
     import clearhead
-    import clearhead.attention as _  # noqa: F401
 
     for name in clearhead.__all__:
         assert getattr(clearhead, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = clearhead.nonsense
+        clearhead.nonsense  # noqa: B018
 
 
 def test_the_library_never_prints() -> None:

@@ -22,19 +22,39 @@ MODULES = sorted(
 )
 
 
-def blocks_of(page: Path) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+def blocks_of(page: Path, *, download: bool = False) -> list[str]:
+    """Python blocks of a page; those marked ``python download`` need a default model."""
+    fence = r"^```python( download)?\n" if download else r"^```python()\n"
+    found = re.findall(fence + r"(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    return [block for _, block in found]
+
+
+def run_blocks(page: Path, blocks: list[str]) -> None:
+    """The blocks of one page run in order, as one program; ``# → text`` must be what came out."""
+    program = {"__name__": "__main__"}
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), program)
+        for expression, shown in re.findall(r"^(\S.*?)\s+# → (.*)$", block, re.MULTILINE):
+            assert str(eval(expression, program)).strip() == shown.strip()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_code_on_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The blocks of one page run in order, as one program; ``# → text`` must be what came out."""
     monkeypatch.chdir(tmp_path)
-    program = {"__name__": "__main__"}
-    for block in blocks_of(page):
-        exec(compile(block, str(page), "exec"), program)
-        for expression, shown in re.findall(r"^(\S.*?)\s+# → (.*)$", block, re.MULTILINE):
-            assert str(eval(expression, program)) == shown.strip()
+    run_blocks(page, blocks_of(page))
+
+
+@pytest.mark.download
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if "```python download" in page.read_text()],
+    ids=lambda p: p.stem,
+)
+def test_code_with_default_models_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_blocks(page, blocks_of(page, download=True))
 
 
 @pytest.mark.parametrize("name", MODULES)

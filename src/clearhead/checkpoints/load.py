@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from clearhead.checkpoints.store import ModelStore
 from clearhead.checkpoints.strict_json import parse_json
 from clearhead.checkpoints.weights import model_from_weights
 from clearhead.checkpoints.wheel import Progress
-from clearhead.errors import CheckpointError, StoreError
+from clearhead.errors import CheckpointError, ClearheadError, InputError, StoreError
 from clearhead.models.build import Model
 from clearhead.models.config import ModelConfig
 from clearhead.models.families.family import Family, family_of
@@ -55,6 +57,8 @@ def load(
 
     ``progress(done, total, what)`` is told of bytes fetched, if any are.
     """
+    if not dtype.is_floating_point:
+        raise InputError(f"a model computes in floating point; got dtype {dtype}.")
     path = resolve(name, progress)
     tokenizer: Tokenizer | None
     if path.suffix == ".gguf":
@@ -66,10 +70,10 @@ def load(
 
 def resolve(name: str | Path, progress: Progress | None = None) -> Path:
     """The folder or file that a name stands for, fetched if need be."""
-    if isinstance(name, Path) or Path(name).exists():
-        if not Path(name).exists():
-            raise StoreError(f"{name} does not exist; a folder or model file was wanted.")
+    if _exists(Path(name)):
         return Path(name)
+    if isinstance(name, Path):
+        raise StoreError(f"{name} does not exist; a folder or model file was wanted.")
     store = ModelStore()
     if name in store.catalogue:
         return store.pull(name, progress)
@@ -80,6 +84,13 @@ def resolve(name: str | Path, progress: Progress | None = None) -> Path:
         hint=f"known by name: {', '.join(store.catalogue)}; or give a folder, a .gguf or "
         '.safetensors file, or a hub id such as "org/name".',
     )
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # too long for a path, say
+        return False
 
 
 def _from_folder(path: Path, dtype: torch.dtype) -> tuple[Model, Tokenizer | None]:
@@ -98,44 +109,60 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
     """The family and config of a folder's config.json."""
     fields = _json(folder / "config.json")
     family = family_of(fields)
-    try:
+    with _nonsense_refused(folder / "config.json"):
         config = family.read(fields)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        if isinstance(error, CheckpointError):
-            raise
-        raise CheckpointError(
-            f"{folder / 'config.json'} does not describe a model: {error}."
-        ) from error
     if (folder / "modules.json").exists() and config.kind == "encoder":
         config = _sentence_config(folder, config)
     return family, config
 
 
+@contextmanager
+def _nonsense_refused(path: Path) -> Iterator[None]:
+    """A description may hold anything, and arithmetic with anything fails in any way."""
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+        said = error.message if isinstance(error, ClearheadError) else repr(error)
+        raise CheckpointError(f"{path} does not describe a model: {said}") from error
+
+
 def _sentence_config(folder: Path, config: ModelConfig) -> ModelConfig:
     """A sentence-transformers folder says in modules.json how states become one vector."""
     modules = _json(folder / "modules.json", kind=list)
-    kinds = [str(module.get("type", "")).rsplit(".", 1)[-1] for module in modules]
-    paths = [str(module.get("path", "")) for module in modules]
+    with _nonsense_refused(folder / "modules.json"):
+        kinds = [str(module.get("type", "")).rsplit(".", 1)[-1] for module in modules]
+        paths = [str(module.get("path", "")) for module in modules]
     if "Pooling" not in kinds or set(kinds) - {"Transformer", "Pooling", "Normalize"}:
         raise CheckpointError(
             f"{folder / 'modules.json'} chains {', '.join(kinds)}; Transformer, Pooling and "
             "Normalize are known."
         )
     pooling = folder / paths[kinds.index("Pooling")] / "config.json"
-    if pooling.exists() and not _json(pooling).get("pooling_mode_mean_tokens", True):
+    if pooling.exists() and _pooling_modes(_json(pooling)) - {"mean", "mean_tokens"}:
         raise CheckpointError(f"{pooling}: only the mean over tokens is known.")
     return config.changed(head="embedding", embedding_unit="Normalize" in kinds)
+
+
+def _pooling_modes(fields: dict[str, Any]) -> set[str]:
+    """Newer folders name the mode, older ones have a flag for each."""
+    if "pooling_mode" in fields:
+        return {str(fields["pooling_mode"])}
+    start = "pooling_mode_"
+    return {
+        name.removeprefix(start) for name, on in fields.items() if name.startswith(start) and on
+    }
 
 
 def _from_gguf(path: Path, dtype: torch.dtype) -> tuple[Model, Tokenizer]:
     file = GGUFFile(path)
     factors = None
     if ROTARY_FACTORS in file.names():
-        factors = tuple(file.tensor(ROTARY_FACTORS).tolist())
+        factors = tuple(file.tensor(ROTARY_FACTORS).flatten().tolist())
     if "token_embd.weight" not in file.names():
         raise CheckpointError(f"{path} holds no token_embd.weight: it is not a language model.")
-    vocab = file.shape("token_embd.weight")[0]
-    family, config = gguf_family(file.metadata, file.names(), vocab, factors)
+    with _nonsense_refused(path):
+        vocab = file.shape("token_embd.weight")[0]
+        family, config = gguf_family(file.metadata, file.names(), vocab, factors)
     model = model_from_weights(config, family, file, where=str(path), dtype=dtype)
     plain = {
         key: value.tolist() if hasattr(value, "tolist") else value

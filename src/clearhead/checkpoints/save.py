@@ -20,7 +20,7 @@ def save(model: Model, folder: str | Path, tokenizer: Tokenizer | None = None) -
 
     A model folder that is there already is replaced; any other folder with files in it is not.
     """
-    folder = Path(folder)
+    folder = Path(folder).absolute()  # "." has no name of its own
     if folder.exists() and not _replaceable(folder):
         raise InputError(
             f"{folder} holds files that are not a model's; it will not be replaced.",
@@ -66,5 +66,9 @@ def _swap(new: Path, folder: Path) -> None:
         return
     old = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.old")
     folder.rename(old)
-    new.rename(folder)
+    try:
+        new.rename(folder)
+    except OSError:
+        old.rename(folder)
+        raise
     shutil.rmtree(old, ignore_errors=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from clearhead.models.config import ModelConfig
 from clearhead.models.families.family import Family, Source
 
 
+@runtime_checkable
 class WeightFile(Protocol):
     """What every reader offers."""
 
@@ -28,21 +29,63 @@ def model_from_weights(
     config: ModelConfig, family: Family, file: WeightFile, *, where: str, dtype: torch.dtype
 ) -> Model:
     """Build the model and put the file's tensors into it; every name must have its place."""
-    with torch.device("meta"):  # shapes only: no memory, no random numbers
-        model = build(config)
+    if config.layers + (config.encoder_layers or 0) > len(file.names()):
+        raise CheckpointError(
+            f"{where} describes {config.layers + (config.encoder_layers or 0)} layers and holds "
+            f"only {len(file.names())} tensors.",
+            hint="is config.json the one of these weights?",
+        )
+    config = _tied_as_in_the_file(config, family, file)
+    model = _empty(config, where)
     sources = family.sources(config)
     found = _find(sources, family, file.names(), where)
-    state = {}
-    for ours, shape in _shapes(model).items():
-        tensor = sources[ours].take(file.tensor(found[ours])).to(dtype).contiguous()
-        if tensor.shape != shape:
-            raise CheckpointError(
-                f"{where}: {found[ours]} gives {tuple(tensor.shape)}; wanted was {tuple(shape)}.",
-                hint="is config.json the one of these weights?",
-            )
-        state[ours] = tensor
+    state = {
+        ours: _taken(file, found[ours], sources[ours], shape, where).to(dtype).contiguous()
+        for ours, shape in _shapes(model).items()
+    }
     model.load_state_dict(state, strict=False, assign=True)
     return model.eval().requires_grad_(False)
+
+
+def _empty(config: ModelConfig, where: str) -> Model:
+    """Shapes only: no memory, no random numbers."""
+    try:
+        with torch.device("meta"):
+            return build(config)
+    except RuntimeError as error:
+        raise CheckpointError(f"{where} describes an impossible model: {error}.") from error
+
+
+def _tied_as_in_the_file(config: ModelConfig, family: Family, file: WeightFile) -> ModelConfig:
+    """A config.json may say tied beside an output matrix of its own (Flan-T5 saved by newer
+    versions of transformers): then the matrix counts."""
+    apart = config.changed(tied=False)
+    own = family.sources(apart).get("head.weight")
+    if not config.tied or own is None or own.name not in file.names():
+        return config
+    sources = family.sources(config)
+    shared = next(sources[ours] for ours in sources if ours.endswith("embedding.tokens.weight"))
+    present = set(file.names())
+    shared_name = next((name for name in family.spellings(shared.name) if name in present), None)
+    if shared_name is None or torch.equal(file.tensor(own.name), file.tensor(shared_name)):
+        return config
+    return apart
+
+
+def _taken(file: WeightFile, name: str, source: Source, shape: torch.Size, where: str) -> Tensor:
+    theirs = file.tensor(name)
+    if not theirs.is_floating_point():
+        raise CheckpointError(f"{where}: {name} holds {theirs.dtype}; weights are floating point.")
+    try:
+        tensor = source.take(theirs)
+    except (RuntimeError, IndexError):  # not even the number of axes fits
+        tensor = theirs
+    if tensor.shape != shape:
+        raise CheckpointError(
+            f"{where}: {name} gives {tuple(tensor.shape)}; wanted was {tuple(shape)}.",
+            hint="is config.json the one of these weights?",
+        )
+    return tensor
 
 
 def weights_of(model: Model, family: Family) -> dict[str, Tensor]:
@@ -68,12 +111,11 @@ def _find(
     present, found = set(there), {}
     missing: dict[str, None] = {}
     for ours, source in sources.items():
-        bare = source.name.removeprefix(family.prefix)
-        name = source.name if source.name in present else bare
-        if name in present:
-            found[ours] = name
-        else:
+        name = next((name for name in family.spellings(source.name) if name in present), None)
+        if name is None:
             missing[source.name] = None
+        else:
+            found[ours] = name
     used = set(found.values())
     unexpected = [
         name for name in there if name not in used and not name.endswith(family.ignored or ("\0",))

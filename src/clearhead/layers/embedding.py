@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from clearhead.attention.sinusoidal import sinusoidal_positions
-from clearhead.errors import InputError
+from clearhead.errors import InputError, ShapeError
 from clearhead.layers.positions import LearnedPositions
 
 
@@ -45,6 +45,7 @@ class Embedding(nn.Module):
     ) -> None:
         super().__init__()
         self.tokens = nn.Embedding(vocab, model)
+        nn.init.normal_(self.tokens.weight, std=model**-0.5)  # so that tied logits start near 1
         self.positions = positions
         self.segments = nn.Embedding(segments, model) if segments else None
         self.norm = None if norm is None else norm()
@@ -62,6 +63,7 @@ class Embedding(nn.Module):
         if self.positions is not None:
             states = states + self.positions(positions).to(states.dtype)
         if self.segments is not None:
+            self._check_segments(ids, segments)
             states = states + self.segments(ids.new_zeros(()) if segments is None else segments)
         elif segments is not None:
             raise InputError("this model has no segments; got segments.")
@@ -76,4 +78,18 @@ class Embedding(nn.Module):
                 f"token ids must be 0 … {vocab - 1}, the vocabulary; got "
                 f"{int(ids.min())} … {int(ids.max())}.",
                 hint="does the tokenizer belong to this model?",
+            )
+
+    def _check_segments(self, ids: Tensor, segments: Tensor | None) -> None:
+        if segments is None or self.segments is None:
+            return
+        if segments.shape != ids.shape:
+            raise ShapeError(
+                f"each token has one segment, {tuple(ids.shape)}; got {tuple(segments.shape)}."
+            )
+        known = self.segments.num_embeddings
+        if not 0 <= int(segments.min()) <= int(segments.max()) < known:
+            raise InputError(
+                f"segments must be 0 … {known - 1}; got {int(segments.min())} … "
+                f"{int(segments.max())}."
             )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from clearhead.attention.rotary import (
     FactorScaling,
@@ -179,23 +180,18 @@ class ModelConfig:
             raise ConfigError(f"the model description is incomplete: {error}.") from None
 
     def _check_kinds(self) -> None:
-        hints = get_type_hints(type(self))
-        for name in ("kind", "head", "positions", "activation", "norm", "norm_place", "classifier"):
-            allowed, value = get_args(hints[name]), getattr(self, name)
-            if value not in allowed:
-                raise ConfigError(f"{name} must be one of {', '.join(allowed)}; got {value!r}.")
-        for name, hint in hints.items():
+        for name, hint in get_type_hints(type(self)).items():
             value = getattr(self, name)
-            whole = hint in (int, int | None)
-            if whole and value is not None and (not isinstance(value, int) or value is True):
-                raise ConfigError(f"{name} must be a whole number; got {value!r}.")
+            wanted = _unlike(value, hint)
+            if wanted is not None:
+                raise ConfigError(f"{name} must be {wanted}; got {value!r}.")
 
     def _check_sizes(self) -> None:
-        sizes = ("vocab", "context", "model", "layers", "heads", "feed_forward")
-        for name in (*sizes, "kv_heads", "key_dim", "value_dim", "encoder_layers", "window"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"{name} must be 1 or more; got {value}.")
+        for least, names in LEAST.items():
+            for name in names:
+                value = getattr(self, name)
+                if value is not None and value < least:
+                    raise ConfigError(f"{name} must be {least} or more; got {value}.")
         if self.key_dim is None and self.model % self.heads:
             raise ConfigError(
                 f"a model width of {self.model} cannot be divided into {self.heads} heads; "
@@ -210,6 +206,10 @@ class ModelConfig:
                 "norm_epsilon must be above 0 and dropout from 0 up to below 1; got "
                 f"{self.norm_epsilon} and {self.dropout}."
             )
+        for name in ("attention_softcap", "output_softcap"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise ConfigError(f"{name} must be above 0; got {value}.")
 
     def _check_combinations(self) -> None:
         if (self.kind == "encoder-decoder") != (self.encoder_layers is not None):
@@ -231,6 +231,91 @@ class ModelConfig:
                 f"window_layers marks each of the {self.layers} layers; got "
                 f"{len(self.window_layers)} marks."
             )
+        if self.window_layers is not None and self.encoder_layers not in (None, self.layers):
+            raise ConfigError(
+                "window_layers marks encoder and decoder alike, so both need as many layers; got "
+                f"{self.encoder_layers} and {self.layers}."
+            )
+        self._check_positions()
+
+    def _check_positions(self) -> None:
+        if self.positions.startswith("sinusoidal") and self.model % 2:
+            raise ConfigError(
+                f"sinusoidal positions come in pairs, so model must be even; got {self.model}."
+            )
+        exact = self.relative_buckets // (4 if self.kind == "encoder" else 2)
+        if self.positions == "relative" and self.relative_distance <= exact:
+            raise ConfigError(
+                f"relative_distance must be above {exact}, the distances with a bucket of their "
+                f"own; got {self.relative_distance}."
+            )
+        for base in (self.rotary_base, self.window_rotary_base):
+            if base is not None and base <= 1:
+                raise ConfigError(f"the base of rotary positions must be above 1; got {base}.")
+        if self.rotary is not None and self.rotary_scaling is not None:
+            _check_scaling(self.rotary_scaling, pairs=self.rotary.width // 2)
+
+
+LEAST = {
+    0: ("labels", "segments", "position_offset"),
+    1: (
+        "vocab", "context", "model", "layers", "heads", "feed_forward", "kv_heads", "key_dim",
+        "value_dim", "encoder_layers", "rotary_width", "window", "relative_distance",
+    ),
+    4: ("relative_buckets",),
+}  # fmt: skip
+
+
+def _unlike(value: Any, hint: Any) -> str | None:
+    """What was wanted, where a value is not of the field's type."""
+    if get_origin(hint) is Literal:
+        return None if value in get_args(hint) else f"one of {', '.join(get_args(hint))}"
+    options = get_args(hint) if type(None) in get_args(hint) else (hint,)
+    if value is None:
+        return None if type(None) in options else "given"
+    if hint == RotaryScaling | None:
+        return None if isinstance(value, tuple(SCALINGS.values())) else "a rotary scaling"
+    wanted = options[0]
+    if get_origin(wanted) is tuple:
+        fits = isinstance(value, tuple) and all(
+            _unlike(item, get_args(wanted)[0]) is None for item in value
+        )
+        return None if fits else f"a list of {_KIND_WORDS[get_args(wanted)[0]]}"
+    if wanted is float:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return None if number and math.isfinite(value) else "a finite number"
+    fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+    return None if fits else _KIND_WORDS[wanted]
+
+
+_KIND_WORDS = {int: "a whole number", bool: "true or false", str: "text"}
+
+
+def _check_scaling(scaling: RotaryScaling, *, pairs: int) -> None:
+    """Factors and lengths are numbers above 0; a division by them must go well."""
+    for field in dataclasses.fields(scaling):
+        value = getattr(scaling, field.name)
+        for number in value if isinstance(value, tuple) else (value,):
+            if (
+                number is not None
+                and (_unlike(number, float) or number <= 0)
+                and (not isinstance(number, bool))
+            ):
+                raise ConfigError(
+                    f"rotary_scaling: {field.name} must be a number above 0; got {number!r}."
+                )
+    if isinstance(scaling, FactorScaling) and len(scaling.factors) != pairs:
+        raise ConfigError(
+            f"rotary_scaling: wanted a factor for each of {pairs} pairs; got "
+            f"{len(scaling.factors)}."
+        )
+    if isinstance(scaling, Llama3Scaling) and not (
+        scaling.low_frequency_factor < scaling.high_frequency_factor
+    ):
+        raise ConfigError(
+            "rotary_scaling: low_frequency_factor must be below high_frequency_factor; got "
+            f"{scaling.low_frequency_factor} and {scaling.high_frequency_factor}."
+        )
 
 
 def _refuse_unknown(fields: dict[str, Any]) -> None:

@@ -18,9 +18,14 @@ class EncoderDecoder(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        if config.kind != "encoder-decoder" or config.encoder_layers is None:
+        if (
+            config.kind != "encoder-decoder"
+            or config.encoder_layers is None
+            or config.head != "language"
+        ):
             raise ConfigError(
-                f"EncoderDecoder wants a config of kind 'encoder-decoder'; got {config.kind!r}."
+                "EncoderDecoder wants a config of kind 'encoder-decoder' with head 'language'; got "
+                f"{config.kind!r} with {config.head!r}."
             )
         self.config = config
         self.encoder = Stack(config, layers=config.encoder_layers, causal=False)

@@ -18,7 +18,7 @@ class LanguageHead(nn.Module):
         super().__init__()
         self.scale, self.softcap = config.output_scale, config.output_softcap
         shape = (config.vocab, config.model)
-        self.weight = None if config.tied else nn.Parameter(torch.empty(shape).normal_(std=0.02))
+        self.weight = None if config.tied else nn.Parameter(torch.empty(shape).normal_(std=config.model**-0.5))
         self.bias = nn.Parameter(torch.zeros(config.vocab)) if config.output_bias else None
 
     def forward(

@@ -10,8 +10,10 @@ from clearhead.models.families.family import (
     Family,
     Fields,
     Source,
+    activation_named,
     attention_names,
     one_or_all,
+    public_activation,
     required,
     token_ids,
     with_bias,
@@ -35,7 +37,6 @@ def read(fields: Fields) -> ModelConfig:
         "share_encoder_decoder_embeddings", True
     ):
         raise CheckpointError("separate vocabularies for source and target are not known.")
-    activation = fields.get("activation_function", "gelu")
     return ModelConfig(
         kind="encoder-decoder",
         family="bart",
@@ -50,7 +51,7 @@ def read(fields: Fields) -> ModelConfig:
         position_offset=0 if marian else 2,
         attention_bias=True,
         attention_output_bias=True,
-        activation="silu" if activation == "swish" else activation,
+        activation=activation_named(fields.get("activation_function", "gelu")),
         feed_forward_bias=True,
         norm="layer",
         norm_place="after",
@@ -87,7 +88,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "max_position_embeddings": config.context,
         **sizes,
         **({"decoder_vocab_size": config.vocab} if marian else {}),
-        "activation_function": config.activation,
+        "activation_function": public_activation(config),
         "scale_embedding": config.embedding_scale != 1.0,
         "tie_word_embeddings": config.tied,
         "dropout": config.dropout,

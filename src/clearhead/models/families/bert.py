@@ -6,7 +6,15 @@ from typing import Any
 
 from clearhead.errors import CheckpointError
 from clearhead.models.config import Head, ModelConfig
-from clearhead.models.families.family import Family, Fields, Source, required, with_bias
+from clearhead.models.families.family import (
+    Family,
+    Fields,
+    Source,
+    activation_named,
+    public_activation,
+    required,
+    with_bias,
+)
 
 
 def read(fields: Fields) -> ModelConfig:
@@ -17,7 +25,6 @@ def read(fields: Fields) -> ModelConfig:
     )  # fmt: skip
     if fields.get("position_embedding_type", "absolute") != "absolute" or fields.get("is_decoder"):
         raise CheckpointError("BERT with relative positions or as a decoder is not known.")
-    activation = fields.get("hidden_act", "gelu")
     head = head_of(fields)
     return ModelConfig(
         kind="encoder",
@@ -34,7 +41,7 @@ def read(fields: Fields) -> ModelConfig:
         positions="learned",
         attention_bias=True,
         attention_output_bias=True,
-        activation="gelu_tanh" if activation == "gelu_new" else activation,
+        activation=activation_named(fields.get("hidden_act", "gelu")),
         feed_forward_bias=True,
         norm="layer",
         norm_place="after",
@@ -78,7 +85,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "num_attention_heads": config.heads,
         "max_position_embeddings": config.context,
         "type_vocab_size": config.segments,
-        "hidden_act": "gelu_new" if config.activation == "gelu_tanh" else config.activation,
+        "hidden_act": public_activation(config),
         "layer_norm_eps": config.norm_epsilon,
         "hidden_dropout_prob": config.dropout,
         "attention_probs_dropout_prob": config.dropout,
@@ -128,6 +135,7 @@ FAMILY = Family(
     write=write,
     names=names,
     prefix="bert.",
+    older={"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"},
     ignored=(
         "embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias",
         "cls.predictions.decoder.weight", "cls.predictions.decoder.bias",

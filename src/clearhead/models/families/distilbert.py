@@ -6,7 +6,15 @@ from typing import Any
 
 from clearhead.models.config import ModelConfig
 from clearhead.models.families import bert
-from clearhead.models.families.family import Family, Fields, Source, required, with_bias
+from clearhead.models.families.family import (
+    Family,
+    Fields,
+    Source,
+    activation_named,
+    public_activation,
+    required,
+    with_bias,
+)
 
 
 def read(fields: Fields) -> ModelConfig:
@@ -30,7 +38,7 @@ def read(fields: Fields) -> ModelConfig:
         positions="learned",
         attention_bias=True,
         attention_output_bias=True,
-        activation=fields.get("activation", "gelu"),
+        activation=activation_named(fields.get("activation", "gelu")),
         feed_forward_bias=True,
         norm="layer",
         norm_place="after",
@@ -53,7 +61,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "n_layers": config.layers,
         "n_heads": config.heads,
         "max_position_embeddings": config.context,
-        "activation": config.activation,
+        "activation": public_activation(config),
         "dropout": config.dropout,
         "attention_dropout": config.dropout,
         "pad_token_id": config.pad,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import torch
@@ -14,6 +14,7 @@ from clearhead.errors import CheckpointError
 from clearhead.models.config import ModelConfig
 
 Fields: TypeAlias = Mapping[str, Any]  # a config.json
+MOST_LAYERS = 10_000  # so that a hostile config.json cannot make us count to a trillion
 FAMILIES = ("llama", "gpt2", "gemma", "bert", "distilbert", "t5", "bart", "clearhead")
 
 
@@ -63,6 +64,7 @@ class Family:
     ``read`` makes our config of a config.json, ``write`` the reverse. ``names`` gives for a config
     the place of each of our tensors; ``{i}`` in both stands for the layer. ``prefix`` may be absent
     in checkpoints of the bare model. ``ignored`` are endings of names that carry nothing to learn.
+    ``older`` maps endings of names to the ones that old checkpoints have in their place.
     """
 
     name: str
@@ -72,6 +74,15 @@ class Family:
     names: Callable[[ModelConfig], Mapping[str, Source | str]]
     prefix: str = ""
     ignored: tuple[str, ...] = ()
+    older: Mapping[str, str] = field(default_factory=dict)
+
+    def spellings(self, name: str) -> Iterator[str]:
+        """The names under which a checkpoint may hold what belongs under ``name``."""
+        for full in (name, name.removeprefix(self.prefix)):
+            yield full
+            for ending, old in self.older.items():
+                if full.endswith(ending):
+                    yield full.removesuffix(ending) + old
 
     def sources(self, config: ModelConfig) -> dict[str, Source]:
         """The place of each of our tensors, layer by layer."""
@@ -118,6 +129,24 @@ def required(fields: Fields, *names: str) -> list[Any]:
             f"config.json lacks {', '.join(missing)}.", hint="is it the config.json of this model?"
         )
     return [fields[name] for name in names]
+
+
+def window_marks(layers: int, marked: Callable[[int], bool]) -> tuple[bool, ...]:
+    """Which layers see only a window."""
+    if layers > MOST_LAYERS:
+        raise CheckpointError(f"{layers} layers; no model has more than {MOST_LAYERS}.")
+    return tuple(marked(layer) for layer in range(layers))
+
+
+def activation_named(name: Any) -> Any:
+    """Our name of an activation; one that we do not know stays, and the config refuses it."""
+    known = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "swish": "silu"}
+    return known.get(name, name) if isinstance(name, str) else name
+
+
+def public_activation(config: ModelConfig) -> str:
+    """The reverse of :func:`activation_named`."""
+    return "gelu_pytorch_tanh" if config.activation == "gelu_tanh" else config.activation
 
 
 def token_ids(given: Any) -> tuple[int, ...]:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from clearhead.errors import CheckpointError
 from clearhead.models.config import ModelConfig
 from clearhead.models.families import llama
 from clearhead.models.families.family import (
     Family,
     Fields,
     Source,
+    activation_named,
     first_token,
     one_or_all,
+    public_activation,
     required,
     token_ids,
+    window_marks,
 )
 from clearhead.models.families.rope import read_rope, rope_fields, write_rope
 
@@ -25,6 +29,8 @@ def read(fields: Fields) -> ModelConfig:
         "num_attention_heads",
     )  # fmt: skip
     third = fields["model_type"] == "gemma3_text"
+    if fields.get("use_bidirectional_attention"):
+        raise CheckpointError("Gemma that looks ahead (an embedding model) is not known.")
     return ModelConfig(
         kind="decoder",
         family="gemma",
@@ -40,19 +46,19 @@ def read(fields: Fields) -> ModelConfig:
         window_rotary_base=_window_base(fields) if third else None,
         attention_scale=fields.get("query_pre_attn_scalar", 256) ** -0.5,
         attention_norm=third,
-        attention_softcap=fields.get("attn_logit_softcapping"),
+        attention_softcap=fields.get("attn_logit_softcapping", None if third else 50.0),
         attention_bias=bool(fields.get("attention_bias")),
         attention_output_bias=bool(fields.get("attention_bias")),
-        window=fields.get("sliding_window"),
+        window=fields.get("sliding_window", 4096),
         window_layers=_window_layers(fields, layers, every=6 if third else 2),
-        activation="gelu_tanh",
+        activation=activation_named(fields.get("hidden_activation") or "gelu_pytorch_tanh"),
         gated=True,
         norm_place="around",
         norm_epsilon=fields.get("rms_norm_eps", 1e-6),
         norm_offset=True,
         embedding_scale=model**0.5,
         tied=bool(fields.get("tie_word_embeddings", True)),
-        output_softcap=fields.get("final_logit_softcapping"),
+        output_softcap=fields.get("final_logit_softcapping", None if third else 30.0),
         bos=first_token(fields.get("bos_token_id")),
         eos=token_ids(fields.get("eos_token_id")),
         pad=first_token(fields.get("pad_token_id")),
@@ -71,7 +77,7 @@ def _window_layers(fields: Fields, layers: int, every: int) -> tuple[bool, ...]:
     if kinds is not None:
         return tuple(kind == "sliding_attention" for kind in kinds)
     every = fields.get("sliding_window_pattern") or every
-    return tuple(bool((layer + 1) % every) for layer in range(layers))
+    return window_marks(layers, lambda layer: bool((layer + 1) % every))
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
@@ -92,7 +98,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "num_attention_heads": config.heads,
         "num_key_value_heads": config.kv_heads or config.heads,
         "head_dim": config.head_width,
-        "hidden_activation": "gelu_pytorch_tanh",
+        "hidden_activation": public_activation(config),
         "max_position_embeddings": config.context,
         "rms_norm_eps": config.norm_epsilon,
         "rope_parameters": rope,

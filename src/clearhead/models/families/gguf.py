@@ -8,7 +8,7 @@ from typing import Any
 from clearhead.attention.rotary import FactorScaling, LinearScaling, RotaryScaling
 from clearhead.errors import CheckpointError
 from clearhead.models.config import ModelConfig
-from clearhead.models.families.family import Family, Source, token_ids
+from clearhead.models.families.family import Family, Source, token_ids, window_marks
 
 ARCHITECTURES = ("llama", "qwen2", "qwen3", "gemma2", "gemma3", "gpt2")
 ROTARY_FACTORS = "rope_freqs.weight"
@@ -39,7 +39,7 @@ def gguf_family(
     def unused(_: Any) -> Any:
         raise CheckpointError("a GGUF file has no config.json.")
 
-    ignored = (ROTARY_FACTORS, "output.weight")
+    ignored = (ROTARY_FACTORS,)
     return Family(f"gguf {architecture}", (), unused, unused, names, ignored=ignored), config
 
 
@@ -82,8 +82,8 @@ def _config(
         return ModelConfig(**fields | _gpt2_fields(reader))
     fields |= {
         "kv_heads": reader.get("attention.head_count_kv", heads),
-        "key_dim": reader.get("attention.key_length", model // heads),
-        "rotary_width": reader.get("rope.dimension_count"),
+        "key_dim": (width := reader.get("attention.key_length", model // heads)),
+        "rotary_width": _rotary_width(reader, width),
         "rotary_base": float(reader.get("rope.freq_base", 10_000.0)),
         "rotary_scaling": _rotary_scaling(reader, scaling),
         "attention_bias": "blk.0.attn_q.bias" in tensors,
@@ -97,6 +97,12 @@ def _config(
     if architecture.startswith("gemma"):
         fields |= _gemma_fields(reader, fields)
     return ModelConfig(**fields)
+
+
+def _rotary_width(reader: _Reader, head_width: int) -> int | None:
+    """None where all of a head rotates, as everywhere else."""
+    width: int = reader.get("rope.dimension_count", head_width)
+    return None if width == head_width else width
 
 
 def _ends(metadata: Mapping[str, Any]) -> tuple[int, ...]:
@@ -140,7 +146,7 @@ def _gemma_fields(reader: _Reader, fields: Mapping[str, Any]) -> dict[str, Any]:
         "attention_scale": width**-0.5,
         "attention_softcap": reader.get("attn_logit_softcapping"),
         "output_softcap": reader.get("final_logit_softcapping"),
-        "window_layers": tuple(bool((layer + 1) % every) for layer in range(layers)),
+        "window_layers": window_marks(layers, lambda layer: bool((layer + 1) % every)),
         "window_rotary_base": 10_000.0 if third else None,
         "activation": "gelu_tanh",
         "norm_place": "around",

@@ -10,8 +10,10 @@ from clearhead.models.families.family import (
     Family,
     Fields,
     Source,
+    activation_named,
     first_token,
     one_or_all,
+    public_activation,
     required,
     token_ids,
     with_bias,
@@ -25,7 +27,6 @@ def read(fields: Fields) -> ModelConfig:
     )
     if fields.get("scale_attn_by_inverse_layer_idx") or fields.get("add_cross_attention"):
         raise CheckpointError("GPT-2 with scores scaled by layer or cross-attention is not known.")
-    activation = fields.get("activation_function", "gelu_new")
     return ModelConfig(
         kind="decoder",
         family="gpt2",
@@ -39,7 +40,7 @@ def read(fields: Fields) -> ModelConfig:
         attention_bias=True,
         attention_output_bias=True,
         attention_scale=None if fields.get("scale_attn_weights", True) else 1.0,
-        activation="gelu_tanh" if activation in ("gelu_new", "gelu_pytorch_tanh") else activation,
+        activation=activation_named(fields.get("activation_function", "gelu_new")),
         feed_forward_bias=True,
         norm="layer",
         norm_epsilon=fields.get("layer_norm_epsilon", 1e-5),
@@ -62,9 +63,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "n_layer": config.layers,
         "n_head": config.heads,
         "n_inner": config.feed_forward,
-        "activation_function": "gelu_new"
-        if config.activation == "gelu_tanh"
-        else config.activation,
+        "activation_function": public_activation(config),
         "layer_norm_epsilon": config.norm_epsilon,
         "scale_attn_weights": config.attention_scale is None,
         "tie_word_embeddings": config.tied,

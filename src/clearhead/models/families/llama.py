@@ -9,11 +9,14 @@ from clearhead.models.families.family import (
     Family,
     Fields,
     Source,
+    activation_named,
     attention_names,
     first_token,
     one_or_all,
+    public_activation,
     required,
     token_ids,
+    window_marks,
 )
 from clearhead.models.families.rope import read_rope, write_rope
 
@@ -26,7 +29,7 @@ def read(fields: Fields) -> ModelConfig:
     )  # fmt: skip
     kind = fields["model_type"]
     qwen = kind.startswith("qwen")
-    window = fields.get("sliding_window")
+    window = fields.get("sliding_window", 4096) if qwen or kind == "mistral" else None
     if qwen and not fields.get("use_sliding_window"):
         window = None
     return ModelConfig(
@@ -46,7 +49,7 @@ def read(fields: Fields) -> ModelConfig:
         attention_norm=kind == "qwen3",
         window=window,
         window_layers=_window_layers(fields, layers) if window is not None and qwen else None,
-        activation="silu",
+        activation=activation_named(fields.get("hidden_act", "silu")),
         gated=True,
         feed_forward_bias=bool(fields.get("mlp_bias")),
         norm_epsilon=fields.get("rms_norm_eps", 1e-6),
@@ -62,8 +65,8 @@ def _window_layers(fields: Fields, layers: int) -> tuple[bool, ...]:
     kinds = fields.get("layer_types")
     if kinds is not None:
         return tuple(kind == "sliding_attention" for kind in kinds)
-    first = fields.get("max_window_layers", 0)
-    return tuple(layer >= first for layer in range(layers))
+    first = fields.get("max_window_layers", 28)
+    return window_marks(layers, lambda layer: layer >= first)
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
@@ -85,7 +88,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "num_attention_heads": config.heads,
         "num_key_value_heads": config.kv_heads or config.heads,
         "head_dim": config.head_width,
-        "hidden_act": "silu",
+        "hidden_act": public_activation(config),
         "max_position_embeddings": config.context,
         "rms_norm_eps": config.norm_epsilon,
         "rope_parameters": write_rope(config),

@@ -1,0 +1,195 @@
+"""Attention against torch: ``python benchmarks/attention.py [--quick] [--publish]``.
+
+One run, alternating rounds, medians. 8 heads of width 64, batch 1, float32 unless said otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from measure import machine, medians, megabytes, peak_memory, publish, seconds, table
+from torch import Tensor, nn
+from torch.nn import functional
+
+import clearhead as ch
+
+HEADS, WIDTH = 8, 64
+SDPA = functional.scaled_dot_product_attention
+
+
+def tensors(
+    length: int, *, grad: bool = False, value_dim: int = WIDTH
+) -> tuple[Tensor, Tensor, Tensor]:
+    torch.manual_seed(0)
+
+    def made(width: int) -> Tensor:
+        return torch.randn(1, HEADS, length, width, requires_grad=grad)
+
+    return made(WIDTH), made(WIDTH), made(value_dim)
+
+
+def backward(work: Callable[..., Tensor], inputs: tuple[Tensor, ...], **options: bool) -> None:
+    output = work(*inputs, **options)
+    torch.autograd.grad(output, inputs, torch.ones_like(output))
+
+
+def plain(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return ch.attention_steps(query, key, value).output
+
+
+def fused(lengths: list[int], *, grad: bool) -> str:
+    """Where SDPA's fused kernel applies: no mask, and causal."""
+    rows = []
+    for length in lengths:
+        inputs = tensors(length, grad=grad)
+        contestants: dict[str, Callable[[], object]] = {}
+        for causal in (False, True):
+            tag = " causal" if causal else ""
+            if grad:
+                contestants[f"sdpa{tag}"] = partial(backward, SDPA, inputs, is_causal=causal)
+                contestants[f"ours{tag}"] = partial(backward, ch.attention, inputs, causal=causal)
+            else:
+                contestants[f"sdpa{tag}"] = partial(SDPA, *inputs, is_causal=causal)
+                contestants[f"ours{tag}"] = partial(ch.attention, *inputs, causal=causal)
+        if length <= 2048:
+            contestants["plain"] = (
+                partial(backward, plain, inputs) if grad else partial(plain, *inputs)
+            )
+        with torch.set_grad_enabled(grad):
+            took = medians(contestants, rounds=9 if length <= 4096 else 3)
+        rows.append(
+            [
+                f"{length:,}",
+                seconds(took["ours"]), f"{took['ours'] / took['sdpa']:.2f}",
+                seconds(took["ours causal"]), f"{took['ours causal'] / took['sdpa causal']:.2f}",
+                f"{took['plain'] / took['ours']:.1f}×" if "plain" in took else "–",
+            ]
+        )  # fmt: skip
+    header = [
+        "tokens",
+        "ours",
+        "time / SDPA's",
+        "ours, causal",
+        "time / SDPA's",
+        "faster than plain",
+    ]
+    return table(header, rows)
+
+
+def modules(lengths: list[int]) -> str:
+    """The whole module, projections included, against nn.MultiheadAttention."""
+    ours = ch.MultiHeadAttention(HEADS * WIDTH, HEADS, bias=True).eval()
+    theirs = nn.MultiheadAttention(HEADS * WIDTH, HEADS, batch_first=True).eval()
+    rows = []
+    with torch.no_grad():
+        for length in lengths:
+            states = torch.randn(1, length, HEADS * WIDTH)
+            took = medians(
+                {
+                    "ours": partial(ours, states),
+                    "off": partial(theirs, states, states, states, need_weights=False),
+                    "on": partial(theirs, states, states, states),
+                },
+                rounds=7,
+            )
+            ratios = [f"{took[name] / took['ours']:.2f}×" for name in ("off", "on")]
+            rows.append([f"{length:,}", seconds(took["ours"]), *ratios])
+    return table(["tokens", "ours", "faster than torch's, weights off", "weights on"], rows)
+
+
+def narrow_values(lengths: list[int]) -> str:
+    """Key width 64, value width 32: SDPA leaves its fused kernel."""
+    rows = []
+    with torch.no_grad():
+        for length in lengths:
+            inputs = tensors(length, value_dim=32)
+            took = medians({"sdpa": partial(SDPA, *inputs), "ours": partial(ch.attention, *inputs)})
+            ratio = f"{took['sdpa'] / took['ours']:.2f}×"
+            rows.append([f"{length:,}", seconds(took["sdpa"]), seconds(took["ours"]), ratio])
+    return table(["tokens", "SDPA", "ours", "faster"], rows)
+
+
+def windows(lengths: list[int], window: int = 256) -> str:
+    """A causal window: SDPA needs the whole mask, ours only visits what the window reaches."""
+    rows = []
+    with torch.no_grad():
+        for length in lengths:
+            inputs = tensors(length)
+            place = torch.arange(length)
+            ahead = place - place[:, None]
+            mask = (ahead <= 0) & (ahead > -window)
+            took = medians(
+                {
+                    "sdpa": partial(SDPA, *inputs, attn_mask=mask),
+                    "ours": partial(ch.attention, *inputs, causal=True, window=window),
+                },
+                rounds=5,
+            )
+            ratio = f"{took['sdpa'] / took['ours']:.1f}×"
+            rows.append([f"{length:,}", seconds(took["sdpa"]), seconds(took["ours"]), ratio])
+    return table(["tokens", "SDPA with a mask", "ours", "faster"], rows)
+
+
+def decoding(caches: list[int]) -> str:
+    """One grouped step: 9 query heads, 3 key/value heads, one new token."""
+    rows = []
+    with torch.no_grad():
+        for cache in caches:
+            torch.manual_seed(0)
+            query = torch.randn(1, 9, 1, WIDTH)
+            key, value = torch.randn(2, 1, 3, cache, WIDTH)
+            took = medians(
+                {
+                    "sdpa": partial(SDPA, query, key, value, enable_gqa=True),
+                    "ours": partial(ch.attention, query, key, value, causal=True),
+                },
+                rounds=15,
+            )
+            ratio = f"{took['sdpa'] / took['ours']:.2f}×"
+            rows.append([f"{cache:,}", seconds(took["sdpa"]), seconds(took["ours"]), ratio])
+    return table(["cached tokens", "SDPA, enable_gqa", "ours", "faster"], rows)
+
+
+def memory(lengths: list[int]) -> str:
+    """Peak memory above the inputs."""
+    rows = []
+    for length in lengths:
+        row = [f"{length:,}"]
+        for options in ({"causal": True}, {"causal": True, "window": 256}, {"softcap": 30.0}):
+            inputs = tensors(length)
+            with torch.no_grad():
+                row.append(megabytes(peak_memory(partial(ch.attention, *inputs, **options))))
+        inputs = tensors(length, grad=True)
+        row.append(megabytes(peak_memory(partial(backward, ch.attention, inputs, causal=True))))
+        rows.append(row)
+    return table(["tokens", "causal", "window", "softcap", "causal, with backward"], rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="short lengths only")
+    parser.add_argument("--publish", action="store_true", help="write docs/benchmarks.md")
+    given = parser.parse_args()
+    lengths = [128, 512, 1024, 2048] + ([] if given.quick else [4096, 8192, 16384])
+    parts = [f"`python benchmarks/attention.py` on {machine()}. {HEADS} heads of width {WIDTH}."]
+    for title, work in (
+        ("Forward", partial(fused, lengths, grad=False)),
+        ("Forward and backward", partial(fused, lengths, grad=True)),
+        ("The module with its projections", partial(modules, lengths[:4])),
+        ("Value width 32, key width 64", partial(narrow_values, [256, 512, 1024, 2048])),
+        ("A window of 256 keys", partial(windows, lengths[1:6])),
+        ("A decoding step: 9 query heads, 3 key/value heads", partial(decoding, [256, 1024, 4096])),
+        ("Peak memory", partial(memory, [4096, 8192] + ([] if given.quick else [16384]))),
+    ):
+        text = work()
+        parts.append(f"**{title}**\n\n{text}")
+        print(parts[-1], end="\n\n", flush=True)
+    if given.publish:
+        publish("attention", "\n\n".join(parts))
+
+
+if __name__ == "__main__":
+    main()

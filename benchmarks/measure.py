@@ -1,0 +1,108 @@
+"""How benchmarks measure: alternating rounds, medians, peak memory, one table for the docs."""
+
+from __future__ import annotations
+
+import gc
+import platform
+import re
+import statistics
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import torch
+
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+SECONDS_PER_ROUND = 0.2  # a round repeats quick work until it is long enough to time
+
+
+def medians(contestants: Mapping[str, Callable[[], object]], rounds: int = 7) -> dict[str, float]:
+    """Median seconds of each contestant; they take turns, so that a slow moment hits all."""
+    repeats = {}
+    for name, work in contestants.items():
+        work()  # warm: compiled, cached, paged in
+        took = _time(work, 1)
+        repeats[name] = max(1, min(2000, round(SECONDS_PER_ROUND / max(took, 1e-7))))
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name, work in contestants.items():
+            times[name].append(_time(work, repeats[name]))
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def _time(work: Callable[[], object], repeats: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeats):
+        work()
+    return (time.perf_counter() - start) / repeats
+
+
+def peak_memory(work: Callable[[], object]) -> int:
+    """Bytes that the work took above what was held before it, at its highest (Linux)."""
+    work()  # what stays allocated for good must not count
+    gc.collect()
+    before, peak, done = _resident(), 0, threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.is_set():
+            peak = max(peak, _resident())
+            time.sleep(0.0005)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        work()
+    finally:
+        done.set()
+        watcher.join()
+    return max(0, peak - before)
+
+
+def _resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096
+
+
+def seconds(value: float) -> str:
+    """A time with a fitting unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value * 1e6:.2g} µs"
+
+
+def megabytes(value: float) -> str:
+    """A size in MB."""
+    return f"{value / 1e6:.0f} MB"
+
+
+def machine() -> str:
+    """The machine in one line."""
+    model = "unknown CPU"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    widest = torch.backends.cpu.get_cpu_capability()
+    return (
+        f"{model} ({widest}), {torch.get_num_threads()} threads, Python "
+        f"{platform.python_version()}, torch {torch.__version__}"
+    )
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def publish(section: str, text: str) -> None:
+    """Put a benchmark's text into its section of docs/benchmarks.md."""
+    page = DOCS.read_text()
+    begin, end = f"<!-- {section} -->", f"<!-- /{section} -->"
+    pattern = re.compile(re.escape(begin) + r".*?" + re.escape(end), re.DOTALL)
+    if not pattern.search(page):
+        raise SystemExit(f"docs/benchmarks.md has no section {begin} … {end}")
+    DOCS.write_text(pattern.sub(lambda _: f"{begin}\n{text}\n{end}", page))

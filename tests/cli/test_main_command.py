@@ -1,0 +1,57 @@
+"""The command line as a user calls it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+def clearhead(
+    *arguments: str, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "clearhead", *arguments],
+        capture_output=True, text=True, timeout=120, env=env,
+    )  # fmt: skip
+
+
+def test_without_arguments_the_main_job_runs() -> None:
+    done = clearhead()
+    assert done.returncode == 0
+    assert "[0.98 0.01 −0.75]" in done.stdout
+    assert "Try next" in done.stdout
+
+
+def test_help_names_every_command() -> None:
+    done = clearhead("--help")
+    assert done.returncode == 0
+    for command in ("models", "steps"):
+        assert f"\n  {command} " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["bogus"], "No such command 'bogus'"), (["steps", "bogus"], "'bogus' is not one of")],
+)
+def test_wrong_usage_is_explained_without_a_traceback(arguments: list[str], message: str) -> None:
+    done = clearhead(*arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_errors_come_with_a_hint_and_without_a_traceback() -> None:
+    done = clearhead("models", "info", "nonsense")
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: there is no model named 'nonsense'")
+    assert "Hint: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    code = f"{sys.executable} -m clearhead steps action | head -1"
+    done = subprocess.run(code, shell=True, capture_output=True, text=True, timeout=120)
+    assert done.stdout.startswith("where 'Action' looks")
+    assert done.stderr == ""
