@@ -140,6 +140,20 @@ class ModelConfig:
         _refuse_unknown(fields)
         return dataclasses.replace(self, **fields)
 
+    def resolved(self) -> ModelConfig:
+        """The same model with every default spelled out: equal models have equal ones."""
+        windows = None
+        if self.window is not None:
+            windows = tuple(self.windowed(layer) for layer in range(self.layers))
+        return self.changed(
+            kv_heads=self.kv_heads or self.heads,
+            key_dim=self.head_width,
+            value_dim=self.value_dim or self.head_width,
+            rotary_width=(self.rotary_width or self.head_width) if self.rotary else None,
+            attention_scale=self.attention_scale or self.head_width**-0.5,
+            window_layers=windows,
+        )
+
     def to_json(self) -> str:
         """As JSON text; fields that have their default are left out."""
         fields = {}

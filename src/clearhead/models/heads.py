@@ -17,8 +17,10 @@ class LanguageHead(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.scale, self.softcap = config.output_scale, config.output_softcap
-        shape = (config.vocab, config.model)
-        self.weight = None if config.tied else nn.Parameter(torch.empty(shape).normal_(std=config.model**-0.5))
+        self.weight = None
+        if not config.tied:
+            rows = torch.empty(config.vocab, config.model).normal_(std=config.model**-0.5)
+            self.weight = nn.Parameter(rows)
         self.bias = nn.Parameter(torch.zeros(config.vocab)) if config.output_bias else None
 
     def forward(

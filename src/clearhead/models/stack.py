@@ -77,7 +77,7 @@ class Stack(nn.Module):
         positions = _standing(ids, cache)
         states = self.embedding(ids, positions + self.config.position_offset, segments)
         rotations: dict[Any, Rotation] = {}
-        bias = self._bias(ids.shape[1], cache, states)
+        bias = self._bias(positions, counts, cache, states)
         mask = None if self.causal or counts is None else masks.lengths(counts)
         cross_mask = None if context_counts is None else masks.lengths(context_counts)
         for number, block in enumerate(self.blocks):
@@ -99,16 +99,20 @@ class Stack(nn.Module):
             states = block(states, self_options, context, cross_options)
         return states if self.norm is None else self.norm(states)  # type: ignore[no-any-return]
 
-    def _bias(self, queries: int, cache: ModelCache | None, states: Tensor) -> Tensor | None:
+    def _bias(
+        self, positions: Tensor, counts: Tensor | None, cache: ModelCache | None, states: Tensor
+    ) -> Tensor | None:
         """What position adds to the scores of every layer."""
+        queries = positions.shape[1]
         keys = queries if cache is None else cache.layers[0].held + queries
+        uneven = cache is not None and (counts is not None or cache.layers[0].ragged)
+        if uneven:  # the cache keeps real tokens only, and grows to the longest row
+            keys = int((positions[:, 0] + (queries if counts is None else counts)).max())
         if self.config.positions == "alibi":
             slopes = alibi_slopes(self.config.heads).to(states)
             return alibi_bias(slopes, 1 if self.causal else queries, keys)
         if self.relative is not None:
-            ragged = cache is not None and cache.layers[0].ragged
-            standing = cache.positions(queries) if cache is not None and ragged else None
-            return self.relative(queries, keys, standing)  # type: ignore[no-any-return]
+            return self.relative(queries, keys, positions if uneven else None)  # type: ignore[no-any-return]
         return None
 
     def _check_length(self, ids: Tensor, cache: ModelCache | None) -> None:

@@ -1,0 +1,101 @@
+"""What every tokenizer can do, whatever is behind it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import SupportsIndex
+
+from clearhead.errors import InputError
+from clearhead.text.stream_decoder import StreamDecoder
+from clearhead.text.token import Token
+
+
+@dataclass(frozen=True)
+class SpecialTokens:
+    """The ids with a meaning of their own; ``None`` where the vocabulary has no such token.
+
+    ``all`` holds every id that ``decode`` leaves out with ``skip_special``.
+    """
+
+    bos: int | None = None
+    eos: int | None = None
+    pad: int | None = None
+    unk: int | None = None
+    mask: int | None = None
+    cls: int | None = None
+    sep: int | None = None
+    all: frozenset[int] = frozenset()
+
+
+SPECIAL_NAMES = ("bos", "eos", "pad", "unk", "mask", "cls", "sep")
+
+
+class Tokenizer(ABC):
+    """Text to ids and back. Every tokenizer meets this; nothing else is asked of one."""
+
+    specials: SpecialTokens = SpecialTokens()
+    chat_template: str | None = None
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The highest id plus one: the rows that an embedding needs."""
+
+    @abstractmethod
+    def tokens(self, text: str, *, special: bool = True) -> list[Token]:
+        """The tokens of ``text`` with their spans; ``special`` adds the model's own (BOS …)."""
+
+    @abstractmethod
+    def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
+        """The text of ``ids``; bytes that make no character become U+FFFD."""
+
+    @abstractmethod
+    def piece(self, id: int) -> str:
+        """The raw vocabulary entry of an id."""
+
+    @abstractmethod
+    def id(self, piece: str) -> int | None:
+        """The id of a raw vocabulary entry; ``None`` when it has none."""
+
+    @abstractmethod
+    def save(self, folder: Path | str) -> None:
+        """Write the files that ``load_tokenizer(folder)`` reads."""
+
+    def encode(self, text: str, *, special: bool = True) -> list[int]:
+        """The ids of ``text``."""
+        return [token.id for token in self.tokens(text, special=special)]
+
+    def stream(self, *, skip_special: bool = True) -> StreamDecoder:
+        """A decoder that takes one id at a time and gives text as soon as it is certain."""
+        skipped = self.specials.all if skip_special else frozenset()
+        return StreamDecoder(lambda ids: self.decode(ids, skip_special=False), skipped)
+
+    def check_id(self, id: object) -> int:
+        """``id`` itself, or an error that says why it is none of this vocabulary."""
+        if isinstance(id, bool) or not isinstance(id, SupportsIndex):
+            raise InputError(f"a token id is a whole number; {id!r} ({type(id).__name__}) came.")
+        number = id.__index__()
+        if not 0 <= number < self.size:
+            raise InputError(
+                f"token id {number} is not in this vocabulary of {self.size} entries (0 … "
+                f"{self.size - 1}).",
+                hint="do the model and the tokenizer belong together?",
+            )
+        return number
+
+
+def check_text(text: object) -> str:
+    """``text`` itself, or an error when it is no text that UTF-8 can write."""
+    if not isinstance(text, str):
+        raise InputError(f"a tokenizer takes a str; {type(text).__name__} came.")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"the text holds half a character (a lone surrogate) at position {error.start}.",
+            hint='it was probably read with errors="surrogateescape"; read it as UTF-8.',
+        ) from None
+    return text
