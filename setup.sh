@@ -30,7 +30,7 @@ set_up() {
   # torch first and exactly pinned: an open range would take gigabytes of CUDA packages.
   .venv/bin/python -m pip install --progress-bar "$progress" --no-warn-script-location \
     -c constraints.txt torch -e ".${extras:+[$extras]}" 2>&1 | tee .venv/setup.log \
-    | { grep --line-buffered -E '^ *(Collecting|Downloading|Installing|Successfully|ERROR)|[0-9] [kMG]B' || true; } >&2 \
+    | sed -u -n -E -e 's/^Collecting ([^ ]+).*/  \1/p' -e '/^ERROR|^error/p' -e '/[0-9] [MG]B/p' >&2 \
     || { tail -n 20 .venv/setup.log >&2
          echo "set-up failed (all of it: .venv/setup.log). Are the package registries reachable?" >&2; return 1; }
   echo "$wanted" > "$stamp.part"; mv "$stamp.part" "$stamp"

@@ -96,9 +96,10 @@ class KVCache:
 
     def mask(self, window: int | None = None) -> masks.Mask:
         """What the next queries of each row may see, once their keys are appended."""
-        offset = self.held if self._lengths is None else self._lengths
-        behind = masks.causal(offset)
-        return behind if window is None else behind & masks.window(window - 1, offset=offset)
+        behind = masks.causal(offset=self._lengths)  # None: the end, where all rows stand
+        if window is None:
+            return behind
+        return behind & masks.window(window - 1, offset=self._lengths)
 
     def crop(self, length: int) -> None:
         """Forget everything from position ``length`` on."""

@@ -25,10 +25,10 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from clearhead.attention.call import CAUSAL, Call
-from clearhead.attention.decode import decode_applies, decode_attention
+from clearhead.attention.decode import MOST_QUERIES_UNFUSED, decode_applies, decode_attention
 from clearhead.attention.steps import steps_of
 
-_FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+_FLASH = torch._scaled_dot_product_flash_attention_for_cpu  # the binding: quicker than torch.ops
 _FLASH_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
 
 BLOCK_NUMBERS = 1 << 22  # numbers of the map that are spelled out at once: 16 MB in float32
@@ -42,8 +42,9 @@ def fast_output(call: Call) -> tuple[Tensor, Tensor | None]:
         call = call.narrowed(range(1))  # a window leaves its keys, all of them visible
     if call.query.numel() == 0 or call.value.numel() == 0:
         return _plain_output(call), None  # zeros, or nothing at all, but with a gradient
-    if call.mask is None and call.bias is None:
-        query, key, value, options = call.query, call.key, call.value, _options(call)
+    if call.query.shape[2] <= MOST_QUERIES_UNFUSED and call.mask is None and call.bias is None:
+        query, key, value = call.query, call.key, call.value
+        options: dict[str, Any] = {"softcap": call.softcap, "sinks": call.sinks}
         if decode_applies(query, key, value, **options):
             return decode_attention(query, key, value, scale=call.scale, **options), None
     bias_learns = call.bias is not None and call.bias.requires_grad and call.wants_gradient
@@ -53,14 +54,13 @@ def fast_output(call: Call) -> tuple[Tensor, Tensor | None]:
     return _flash(call) if on_cpu else (_portable(call), None)
 
 
-def _options(call: Call) -> dict[str, Any]:
-    return {"softcap": call.softcap, "sinks": call.sinks}
-
-
 def _flash(call: Call) -> tuple[Tensor, Tensor]:
     """torch's flash kernel. It wants keys and values of one width: pad the narrower with zeros."""
     value_dim, spare = call.value.shape[3], call.query.shape[3] - call.value.shape[3]
-    query, key, value = (_side_by_side(part) for part in (call.query, call.key, call.value))
+    query, key, value = call.query, call.key, call.value
+    if not query.stride(3) == key.stride(3) == value.stride(3) == 1:
+        # The kernel takes it for granted that a vector's numbers lie side by side in memory.
+        query, key, value = query.contiguous(), key.contiguous(), value.contiguous()
     if spare > 0:
         value = functional.pad(value, (0, spare))
     elif spare < 0:
@@ -71,13 +71,8 @@ def _flash(call: Call) -> tuple[Tensor, Tensor]:
     elif call.wants_gradient:
         output, logsum = _BlockedFlash.apply(query, key, value, call.sinks, call)  # type: ignore[no-untyped-call]
     else:
-        output, logsum = _flash_forward(query, key, value, call.sinks, call)
+        output, logsum, _ = _flash_forward(query, key, value, call.sinks, call)
     return output[..., :value_dim] if spare > 0 else output, logsum
-
-
-def _side_by_side(states: Tensor) -> Tensor:
-    """The kernel takes it for granted that a vector's numbers lie side by side in memory."""
-    return states if states.stride(3) == 1 else states.contiguous()
 
 
 def _is_one_block(call: Call) -> bool:
@@ -89,9 +84,9 @@ def _is_one_block(call: Call) -> bool:
 
 def _flash_forward(
     query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None, call: Call
-) -> tuple[Tensor, Tensor]:
-    """Output and log-sum-exp of all queries, block after block."""
-    output = torch.zeros_like(query[..., :1]).expand(*query.shape[:3], value.shape[3]).contiguous()
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Output of all queries, block after block; log-sum-exp over the keys; and with the sinks."""
+    output = query.new_zeros(*query.shape[:3], value.shape[3])
     wide = torch.promote_types(query.dtype, torch.float32)
     logsum = query.new_zeros(query.shape[:3], dtype=wide)
     for rows, columns, causal, added in _blocks(call):
@@ -100,11 +95,11 @@ def _flash_forward(
             attn_mask=added, scale=call.scale,
         )  # fmt: skip
         output[:, :, rows], logsum[:, :, rows] = out, log
-    if sinks is not None:
-        total = torch.logaddexp(logsum, sinks.to(wide)[:, None])
-        output *= torch.exp(logsum - total).unsqueeze(-1)
-        logsum = total
-    return output, logsum
+    if sinks is None:
+        return output, logsum, logsum
+    total = torch.logaddexp(logsum, sinks.to(wide)[:, None])
+    output *= torch.exp(logsum - total).unsqueeze(-1)
+    return output, logsum, total
 
 
 class _BlockedFlash(torch.autograd.Function):
@@ -118,8 +113,8 @@ class _BlockedFlash(torch.autograd.Function):
     def forward(
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None, call: Call
     ) -> tuple[Tensor, Tensor]:
-        output, logsum = _flash_forward(query, key, value, sinks, call)
-        ctx.save_for_backward(query, key, value, sinks, output, logsum)
+        output, logsum, total = _flash_forward(query, key, value, sinks, call)
+        ctx.save_for_backward(query, key, value, sinks, output, total)
         ctx.mark_non_differentiable(logsum)
         ctx.call = call
         return output, logsum
@@ -127,12 +122,12 @@ class _BlockedFlash(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         gradient = gradients[0]
-        query, key, value, sinks, output, logsum = ctx.saved_tensors
+        query, key, value, sinks, output, total = ctx.saved_tensors
         to_query, to_key, to_value = (torch.zeros_like(part) for part in (query, key, value))
         for rows, columns, causal, added in _blocks(ctx.call):
             by_query, by_key, by_value = _FLASH_BACKWARD(
                 gradient[:, :, rows].contiguous(), query[:, :, rows], key[:, :, columns],
-                value[:, :, columns], output[:, :, rows], logsum[:, :, rows], 0.0, causal,
+                value[:, :, columns], output[:, :, rows], total[:, :, rows], 0.0, causal,
                 attn_mask=added, scale=ctx.call.scale,
             )  # fmt: skip
             to_query[:, :, rows] = by_query
@@ -140,7 +135,7 @@ class _BlockedFlash(torch.autograd.Function):
             to_value[:, :, columns] += by_value
         to_sinks = None
         if sinks is not None:
-            share = torch.exp(sinks[:, None] - logsum)  # of the sink, in each query's denominator
+            share = torch.exp(sinks[:, None] - total)  # of the sink, in each query's denominator
             to_sinks = -(share * (gradient * output).sum(-1)).sum((0, 2)).to(sinks.dtype)
         return to_query, to_key, to_value, to_sinks, None
 

@@ -50,7 +50,7 @@ class Block:
         """The key position at which each query of the block stands."""
         query = torch.arange(self.rows.start, self.rows.stop, device=self.device)[:, None]
         if isinstance(offset, Tensor):
-            return query + offset.to(self.device)[:, None, None, None]  # (batch, 1, query, 1)
+            return query + _of_rows("offset", offset).to(self.device)  # (batch, 1, query, 1)
         return query + (self.keys - self.queries if offset is None else offset)
 
     def ends(self, offset: int | None) -> tuple[int, int]:
@@ -187,7 +187,7 @@ def prefix(length: int | Int[Tensor, " batch"], offset: Offset = None) -> Mask:
 def lengths(count: int | Int[Tensor, " batch"]) -> Mask:
     """Only the first ``count`` keys of each row of the batch are real; the rest is padding."""
     if isinstance(count, Tensor):
-        return Mask(lambda block: block.key() < count.to(block.device)[:, None, None, None])
+        return Mask(lambda block: block.key() < _of_rows("lengths", count).to(block.device))
     return Mask(lambda block: (block.key() < count)[None, :])
 
 
@@ -212,6 +212,15 @@ def documents(ids: Int[Tensor, "*batch key"]) -> Mask:
         return same if ids.ndim == 1 else same[:, None]
 
     return Mask(rule)
+
+
+def _of_rows(name: str, numbers: Tensor) -> Int[Tensor, "batch 1 1 1"]:
+    """One number for each row of the batch, ready to meet (batch, head, query, key)."""
+    if numbers.ndim != 1:
+        raise ShapeError(
+            f"{name} must be a number, or (batch) numbers; got {tuple(numbers.shape)}."
+        )
+    return numbers[:, None, None, None]
 
 
 def _overlap(a: range, b: range) -> range:

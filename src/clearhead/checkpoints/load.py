@@ -57,7 +57,7 @@ def load(
 
     ``progress(done, total, what)`` is told of bytes fetched, if any are.
     """
-    if not dtype.is_floating_point:
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
         raise InputError(f"a model computes in floating point; got dtype {dtype}.")
     path = resolve(name, progress)
     tokenizer: Tokenizer | None

@@ -1,0 +1,410 @@
+"""The fast path gives the plain path's numbers, forward and backward, whatever the options."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import clearhead as ch
+from clearhead.attention import fast, masks
+from clearhead.attention.call import attention_call
+
+TOLERANCE = {torch.float32: 6e-6, torch.float64: 1e-12, torch.bfloat16: 6e-2, torch.float16: 8e-3}
+# queries, keys, heads, kv_heads, key_dim, value_dim
+SQUARE = (5, 5, 2, 2, 7, 7)
+GROUPED = (5, 7, 6, 3, 8, 3)
+MULTI_QUERY = (7, 5, 4, 1, 3, 8)
+ONE_QUERY = (1, 11, 6, 2, 8, 8)
+SIZES = [SQUARE, GROUPED, MULTI_QUERY, ONE_QUERY]
+LONGER = (61, 83, 2, 1, 8, 5)
+
+
+def tensors(
+    sizes: tuple[int, ...], dtype: torch.dtype = torch.float32, *, leading: tuple[int, ...] = (2,)
+) -> tuple[Tensor, Tensor, Tensor]:
+    queries, keys, heads, kv_heads, key_dim, value_dim = sizes
+    query = torch.randn(*leading, heads, queries, key_dim)
+    key = torch.randn(*leading, kv_heads, keys, key_dim)
+    value = torch.randn(*leading, kv_heads, keys, value_dim)
+    return tuple(part.to(dtype).requires_grad_() for part in (query, key, value))  # type: ignore[return-value]
+
+
+def mask_of(kind: str, queries: int, keys: int) -> Any:
+    if kind == "none":
+        return None
+    if kind == "tensor":
+        return torch.rand(2, 1, queries, keys) > 0.4
+    return masks.lengths(torch.tensor([keys - 2, keys - 1]))
+
+
+def options_of(
+    sizes: tuple[int, ...],
+    dtype: torch.dtype,
+    mask: str,
+    bias: str,
+    causal: bool,
+    window: int | None,
+    softcap: float | None,
+    sinks: bool,
+) -> dict[str, Any]:
+    queries, keys, heads = sizes[:3]
+    options: dict[str, Any] = {"causal": causal, "window": window, "softcap": softcap}
+    options["mask"] = mask_of(mask, queries, keys)
+    if bias != "none":
+        learns = bias == "learns"
+        options["bias"] = torch.randn(heads, queries, keys, dtype=dtype, requires_grad=learns)
+    if sinks:
+        options["sinks"] = torch.randn(heads, dtype=dtype, requires_grad=True)
+    return options
+
+
+def agree(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> None:
+    """Forward with and without gradient, and backward to everything that learns."""
+    tolerance = TOLERANCE[query.dtype]
+    learning = [query, key, value]
+    for name in ("bias", "sinks"):
+        tensor = options.get(name)
+        if tensor is not None and tensor.requires_grad:
+            learning.append(tensor)
+    plain = ch.attention_steps(query, key, value, **options).output
+    quick = ch.attention(query, key, value, **options)
+    with torch.no_grad():
+        quicker = ch.attention(query, key, value, **options)
+    arriving = torch.randn_like(plain)
+    wanted = (plain, plain, *torch.autograd.grad(plain, learning, arriving))
+    found = (quick, quicker, *torch.autograd.grad(quick, learning, arriving))
+    for got, want in zip(found, wanted, strict=True):
+        assert got.shape == want.shape and got.dtype == want.dtype
+        scale = 1 + want.abs().max().item() if want.numel() else 1.0
+        torch.testing.assert_close(got, want, atol=tolerance * scale, rtol=0)
+
+
+GRID = list(
+    itertools.product(
+        ("none", "tensor", "rule"),  # mask
+        ("none", "fixed", "learns"),  # bias
+        (False, True),  # causal
+        (None, 3),  # window
+        (None, 2.0),  # softcap
+        (False, True),  # sinks
+    )
+)
+
+
+@pytest.fixture(autouse=True)
+def seed() -> None:
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that many blocks occur at sizes at which a test is quick."""
+    monkeypatch.setattr(fast, "SHORTEST_BLOCK", 2)
+    monkeypatch.setattr(fast, "LONGEST_BLOCK", 3)
+
+
+@pytest.mark.usefixtures("as_in_production")
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_the_whole_grid_of_options(sizes: tuple[int, ...]) -> None:
+    for row in GRID:
+        agree(*tensors(sizes), **options_of(sizes, torch.float32, *row))
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_a_part_of_the_grid_with_every_shape_checked(sizes: tuple[int, ...]) -> None:
+    for row in GRID[::7]:
+        agree(*tensors(sizes), **options_of(sizes, torch.float32, *row))
+
+
+@pytest.mark.usefixtures("as_in_production", "small_blocks")
+@pytest.mark.parametrize("sizes", [GROUPED, MULTI_QUERY], ids=str)
+def test_the_whole_grid_of_options_in_many_blocks(sizes: tuple[int, ...]) -> None:
+    for row in GRID:
+        agree(*tensors(sizes), **options_of(sizes, torch.float32, *row))
+
+
+@pytest.mark.usefixtures("as_in_production")
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+def test_other_precisions(dtype: torch.dtype) -> None:
+    for number, row in enumerate(GRID):  # sizes take turns: every option meets every size
+        sizes = SIZES[number % len(SIZES)]
+        agree(*tensors(sizes, dtype), **options_of(sizes, dtype, *row))
+
+
+@pytest.mark.usefixtures("as_in_production")
+@pytest.mark.parametrize("numbers", [1 << 22, 600])
+def test_larger_sizes_in_several_blocks(numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast, "BLOCK_NUMBERS", numbers)
+    monkeypatch.setattr(fast, "SHORTEST_BLOCK", 13)
+    monkeypatch.setattr(fast, "LONGEST_BLOCK", 29)
+    for row in GRID[::11]:
+        agree(*tensors(LONGER), **options_of(LONGER, torch.float32, *row))
+
+
+def test_blocks_as_they_are() -> None:
+    """Sizes at which blocks occur without being asked for."""
+    for sizes in ((700, 700, 2, 2, 8, 8), (600, 1300, 2, 1, 8, 4)):
+        for options in (
+            {"causal": True, "window": 150},
+            {"window": 37, "sinks": torch.randn(2, requires_grad=True)},
+            {"causal": True, "softcap": 2.0},
+            {"causal": True, "mask": masks.lengths(torch.tensor([sizes[1] - 90, sizes[1]]))},
+        ):
+            agree(*tensors(sizes), **options)
+
+
+@pytest.mark.parametrize("leading", [(), (3,), (2, 3), (1, 2, 3)], ids=str)
+@pytest.mark.parametrize("options", [{}, {"causal": True}, {"window": 3}, {"softcap": 2.0}])
+def test_any_leading_axes(leading: tuple[int, ...], options: dict[str, Any]) -> None:
+    agree(*tensors(GROUPED, leading=leading), **options)
+
+
+@pytest.mark.parametrize("rank", range(1, 6))
+def test_masks_and_biases_with_fewer_axes_than_the_map(rank: int) -> None:
+    whole = (2, 3, 6, 5, 7)
+    query, key, value = tensors(GROUPED, leading=(2, 3))
+    for shape in (whole[-rank:], tuple(1 if i % 2 else n for i, n in enumerate(whole[-rank:]))):
+        agree(query, key, value, mask=torch.rand(shape) > 0.4, bias=torch.randn(shape))
+
+
+def test_leading_axes_repeat_like_in_torch() -> None:
+    query, key, value = tensors(GROUPED, leading=(3,))
+    one_key = key[:1].detach().requires_grad_()
+    agree(query, one_key, value, causal=True)
+    found = ch.attention(query, one_key, value)
+    torch.testing.assert_close(found, ch.attention(query, one_key.expand_as(key), value))
+
+
+def test_a_single_map_without_heads() -> None:
+    query, key, value = torch.randn(5, 3), torch.randn(7, 3), torch.randn(7, 2)
+    found = ch.attention(query, key, value, causal=True)
+    assert found.shape == (5, 2)
+    with_axes = ch.attention(query[None, None], key[None, None], value[None, None], causal=True)
+    assert found.equal(with_axes[0, 0])
+    agree(query.requires_grad_(), key.requires_grad_(), value.requires_grad_(), window=2)
+
+
+@pytest.mark.parametrize("options", [{}, {"causal": True}, {"window": 3}, {"softcap": 2.0}])
+def test_memory_in_any_order(options: dict[str, Any]) -> None:
+    """Columns side by side, every other number, repeated rows: the kernel must not misread them."""
+    query, key, value = tensors((5, 7, 3, 3, 8, 8))
+    for position in range(3):
+        parts = [part.detach() for part in (query, key, value)]
+        plain = parts[position]
+        turned = plain.transpose(-1, -2).contiguous().transpose(-1, -2)
+        spread = torch.stack([plain, plain], dim=-1).flatten(-2)[..., ::2]
+        swapped = plain.transpose(1, 2).contiguous().transpose(1, 2)
+        for other in (turned, spread, swapped):
+            assert not other.is_contiguous()
+            given = [part.clone() for part in parts]
+            given[position] = other
+            agree(*(part.requires_grad_() for part in given), **options)
+    repeated = query.detach()[:, :1].expand(2, 3, 5, 8)
+    expected = ch.attention(repeated.contiguous(), key, value, **options)
+    torch.testing.assert_close(ch.attention(repeated, key, value, **options), expected)
+
+
+def test_a_gradient_that_arrives_in_any_memory_order() -> None:
+    query, key, value = tensors((5, 7, 3, 3, 8, 8))
+    every: list[dict[str, Any]] = [{}, {"causal": True}, {"window": 3}, {"softcap": 2.0}]
+    for options in every:
+        for arriving in (torch.ones(()).expand(2, 3, 5, 8), torch.randn(2, 3, 8, 5).mT):
+            quick, plain = (
+                torch.autograd.grad(output, (query, key, value), arriving)
+                for output in (
+                    ch.attention(query, key, value, **options),
+                    ch.attention_steps(query, key, value, **options).output,
+                )
+            )
+            torch.testing.assert_close(quick, plain, atol=1e-5, rtol=1e-5)
+
+
+def test_a_bias_in_any_memory_order() -> None:
+    query, key, value = tensors((5, 7, 3, 3, 8, 8))
+    for bias in (
+        torch.randn(5, 7, 3).permute(2, 0, 1),
+        torch.randn(3, 7, 5).mT,
+        torch.randn(3, 1, 7).expand(3, 5, 7),
+        torch.randn(3, 5, 14)[..., ::2],
+    ):
+        agree(query, key, value, bias=bias)
+        agree(query, key, value, bias=bias, causal=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_float32_bias_is_not_rounded_to_half_precision(dtype: torch.dtype) -> None:
+    query, key, value = tensors(LONGER, dtype)
+    bias = torch.randn(2, 61, 83) * 30
+    agree(query, key, value, bias=bias)
+    agree(query, key, value, bias=bias, causal=True)
+
+
+def test_a_bias_and_sinks_of_another_precision() -> None:
+    query, key, value = tensors(GROUPED)
+    bias, sinks = torch.randn(6, 5, 7).double(), torch.randn(6).double()
+    agree(query, key, value, bias=bias, sinks=sinks)
+    agree(query, key, value, bias=bias, sinks=sinks, softcap=2.0)
+
+
+SDPA_CASES: list[tuple[tuple[int, ...], dict[str, Any], dict[str, Any]]] = [
+    (SQUARE, {}, {}),
+    (SQUARE, {"causal": True}, {"is_causal": True}),
+    (GROUPED, {"scale": 0.3}, {"scale": 0.3, "enable_gqa": True}),
+    (ONE_QUERY, {"causal": True}, {"enable_gqa": True}),
+    (LONGER, {}, {"enable_gqa": True}),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("sizes", "ours", "theirs"), SDPA_CASES, ids=str)
+def test_agreement_with_torchs_function(
+    sizes: tuple[int, ...], ours: dict[str, Any], theirs: dict[str, Any], dtype: torch.dtype
+) -> None:
+    query, key, value = tensors(sizes, dtype)
+    found = ch.attention(query, key, value, **ours)
+    wanted = functional.scaled_dot_product_attention(query, key, value, **theirs)
+    torch.testing.assert_close(found, wanted, atol=TOLERANCE[dtype], rtol=0)
+
+
+def test_agreement_with_torchs_function_under_a_mask_or_a_bias() -> None:
+    query, key, value = tensors((5, 7, 3, 3, 8, 8))
+    mask, bias = torch.rand(2, 1, 5, 7) > 0.4, torch.randn(3, 5, 7)
+    sdpa = functional.scaled_dot_product_attention
+    for found, wanted in (
+        (ch.attention(query, key, value, mask=mask), sdpa(query, key, value, mask)),
+        (ch.attention(query, key, value, bias=bias), sdpa(query, key, value, bias)),
+    ):
+        torch.testing.assert_close(found, wanted, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_the_kernel_for_other_devices_gives_the_same(sizes: tuple[int, ...]) -> None:
+    query, key, value = tensors(sizes)
+    for mask, bias, causal, window in itertools.product(
+        (None, "tensor", "rule", "nothing"), (None, "fixed"), (False, True), (None, 1, 3)
+    ):
+        seen = masks.causal(-99) if mask == "nothing" else mask_of(mask or "none", *sizes[:2])
+        given = torch.randn(sizes[2], *sizes[:2]) if bias else None
+        call = attention_call(query, key, value, seen, given, causal, window, None, None, None)
+        plain = ch.attention_steps(
+            query, key, value, mask=seen, bias=given, causal=causal, window=window
+        )
+        found = fast._portable(call)
+        torch.testing.assert_close(found, plain.output, atol=2e-6, rtol=0)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"causal": True},
+        {"window": 2, "causal": True},
+        {"softcap": 2.0},
+        {"sinks": True},
+        {"bias": True},
+        {"sinks": True, "mask": torch.rand(1, 1, 5, 7) > 0.4},
+        {"mask": torch.arange(5)[:, None].expand(5, 7) != 3},
+    ],
+    ids=lambda options: "+".join(options) or "plain",
+)
+@pytest.mark.parametrize("sizes", [(5, 7, 2, 1, 3, 2), (5, 7, 2, 2, 2, 3)], ids=str)
+def test_gradcheck(sizes: tuple[int, ...], options: dict[str, Any]) -> None:
+    inputs = list(tensors(sizes, torch.float64, leading=(1,)))
+    options = dict(options)
+    learned = [name for name in ("bias", "sinks") if options.pop(name, False)]
+    for name in learned:
+        shape = (2,) if name == "sinks" else (2, 5, 7)
+        inputs.append(torch.randn(shape, dtype=torch.float64, requires_grad=True))
+
+    def function(query: Tensor, key: Tensor, value: Tensor, *more: Tensor) -> Tensor:
+        extra = dict(zip(learned, more, strict=True))
+        return ch.attention(query, key, value, **options, **extra)  # type: ignore[arg-type]
+
+    assert torch.autograd.gradcheck(function, inputs)
+
+
+@pytest.mark.parametrize("sizes", [(0, 7), (5, 0), (0, 0), (1, 0)], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"causal": True}, {"window": 2}, {"softcap": 2.0}, {"sinks": torch.zeros(3)}],
+    ids=lambda options: "+".join(options) or "plain",
+)
+def test_no_queries_or_no_keys(sizes: tuple[int, int], options: dict[str, Any]) -> None:
+    query, key, value = tensors((*sizes, 3, 3, 8, 2))
+    output = ch.attention(query, key, value, **options)
+    assert output.shape == (2, 3, sizes[0], 2)
+    assert not output.any()
+    output.sum().backward()  # type: ignore[no-untyped-call]
+    assert all(part.grad is not None and not part.grad.any() for part in (query, key, value))
+
+
+def test_an_empty_batch_and_empty_values() -> None:
+    assert ch.attention(*tensors(GROUPED, leading=(0,)), causal=True).shape == (0, 6, 5, 3)
+    assert ch.attention(*tensors((5, 7, 6, 3, 8, 0))).shape == (2, 6, 5, 0)
+
+
+def test_a_rule_that_leaves_no_key_in_reach() -> None:
+    for queries in (1, 5):
+        query, key, value = tensors((queries, 7, 3, 3, 8, 8))
+        for mask in (masks.causal(offset=-queries), masks.window(1, 1, offset=50)):
+            agree(query, key, value, mask=mask)
+            assert not ch.attention(query, key, value, mask=mask).any()
+
+
+class LargestTensor(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Remembers how many numbers the largest tensor had that any operation made."""
+
+    numbers = 0
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        result = function(*args, **(kwargs or {}))
+        for made in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(made, Tensor):
+                stored = made.untyped_storage().nbytes() // made.element_size()
+                self.numbers = max(self.numbers, stored)
+        return result
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"causal": True, "window": 64},
+        {"window": 64, "sinks": torch.zeros(1)},
+        {"causal": True, "window": 64, "softcap": 2.0},
+        {"causal": True, "mask": masks.lengths(torch.tensor([4000]))},
+        {"causal": True, "softcap": 2.0},
+    ],
+    ids=lambda options: "+".join(options),
+)
+def test_no_whole_map_is_ever_held(options: dict[str, Any]) -> None:
+    length = 4096
+    query, key, value = (torch.randn(1, 1, length, 8, requires_grad=True) for _ in range(3))
+    with LargestTensor() as largest:  # type: ignore[no-untyped-call]
+        ch.attention(query, key, value, **options).sum().backward()  # type: ignore[no-untyped-call]
+    limit = length * 16 * 8 if "window" in options else fast.BLOCK_NUMBERS
+    assert length * 8 <= largest.numbers <= limit < length * length
+
+
+def test_the_plain_path_does_hold_it() -> None:
+    """Or the test above would prove nothing."""
+    states = torch.randn(1, 1, 512, 8)
+    with LargestTensor() as largest:  # type: ignore[no-untyped-call]
+        ch.attention_steps(states, states, states, window=64)
+    assert largest.numbers >= 512 * 512
+
+
+def test_keys_out_of_reach_are_never_multiplied() -> None:
+    """NaN behind the window would show if they were."""
+    query, key, value = (part.detach() for part in tensors((1, 300, 2, 2, 8, 8)))
+    key[:, :, :200], value[:, :, :200] = torch.nan, torch.nan
+    found = ch.attention(query, key, value, causal=True, window=100)
+    torch.testing.assert_close(found, ch.attention(query, key[:, :, 200:], value[:, :, 200:]))
