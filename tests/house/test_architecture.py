@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -103,3 +104,20 @@ def test_the_library_never_prints() -> None:
             if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "print"
         ]
         assert not calls, f"{path.relative_to(ROOT)} prints at lines {calls}"
+
+
+def test_shapes_are_checked_in_every_module_but_kernels() -> None:
+    """The import hook of conftest.py reaches every module with functions in it."""
+    for path in SOURCE.rglob("*.py"):
+        name = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
+        functions = [
+            node
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.FunctionDef)
+        ]
+        if path.name == "__init__.py":
+            assert not functions, f"{name} defines functions where no shape is checked"
+        elif path.stem != "__main__" and not path.stem.endswith("_kernel"):
+            spec = importlib.import_module(name).__spec__
+            assert spec is not None
+            assert "axtyping" in type(spec.loader).__name__, f"{name} is not checked"

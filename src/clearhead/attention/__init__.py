@@ -6,7 +6,9 @@
 ``masks``               who may attend to whom, as rules that combine
 ``dot_product``         the public function with every option, by the fast path
 ``call``                the arguments of one call, checked and brought to one form
-``fast``, ``decode``    the fast path: which kernel for which case
+``fast``                the fast path: which kernel for which case
+``decode``              a few queries over a long cache: when, and the call
+``decode_kernel``       the same, compiled by numba; ``torch_threads`` runs it
 ``sinusoidal``          position as waves (Vaswani et al. 2017)
 ``rotary``              position as rotation (Su et al. 2021), with its long-context scalings
 ``alibi``               position as a slope (Press et al. 2022)

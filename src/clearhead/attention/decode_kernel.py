@@ -6,12 +6,14 @@ it. A task leaves, per query row, its largest score, Σ exp(score − largest) a
 Σ exp(score − largest)·v; then the tasks of each row are merged by their largest scores (the online
 softmax of Milakov and Gimelshein, 2018).
 
-Reading order: numbers, memory, scores, mixing, one task, one merged row, and the two functions
-that are called from outside. Arrays are made of addresses in place; nothing is allocated.
+In order: numbers, memory, scores, values, where things lie, one task and one row of the output,
+and the functions that are called from outside. Arrays lie where the addresses of a ``Step`` point;
+nothing is allocated.
 
 Modules named ``…_kernel`` import numba at once, so whoever uses one imports it late; and the tests'
 import hook leaves them alone, because numba cannot compile what a checker of types has wrapped.
-numba's cache knows a kernel by its file: what is compiled into it must be written here.
+numba's cache notices a change of this file and of the ``Step``, but of no other file: all that is
+compiled into the kernel stands here, ``CHUNK`` too.
 """
 # numba's decorators have no types, and what carray makes of an address is known to numba alone.
 # mypy: disable-error-code="untyped-decorator, no-any-return"
