@@ -340,3 +340,14 @@ def test_counts_belong_to_the_cache_of_self_attention() -> None:
     with pytest.raises(InputError, match="counts says how far the cache of self-attention"):
         cross = MultiHeadAttention(MODEL, 3, context=7)
         cross(states(), states(11, 7), cache=KVCache(), counts=counts)
+
+
+def test_a_prefill_whose_longest_row_is_shorter_than_its_padding() -> None:
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(12, 3, causal=True).eval()
+    states = torch.randn(2, 7, 12)
+    counts = torch.tensor([5, 2])
+    together = layer(states, cache=KVCache(), counts=counts)
+    for row, count in enumerate(counts.tolist()):
+        alone = layer(states[row : row + 1, :count])
+        torch.testing.assert_close(together[row, :count], alone[0], atol=1e-6, rtol=0)

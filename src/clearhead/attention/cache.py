@@ -96,10 +96,13 @@ class KVCache:
 
     def mask(self, window: int | None = None) -> masks.Mask:
         """What the next queries of each row may see, once their keys are appended."""
-        behind = masks.causal(offset=self._lengths)  # None: the end, where all rows stand
-        if window is None:
-            return behind
-        return behind & masks.window(window - 1, offset=self._lengths)
+        offset = self._offset()
+        behind = masks.causal(offset)
+        return behind if window is None else behind & masks.window(window - 1, offset=offset)
+
+    def _offset(self) -> masks.Offset:
+        """Where among the keys the next queries stand."""
+        return self.length if self._lengths is None else self._lengths
 
     def crop(self, length: int) -> None:
         """Forget everything from position ``length`` on."""
@@ -110,9 +113,8 @@ class KVCache:
             self._lengths = self._lengths.clamp(max=length)
         for held in (self._keys, self._values):
             if held is not None:
-                held[:, :, length - self._dropped :] = (
-                    0  # a row shorter than the rest must not meet old numbers
-                )
+                # A row shorter than the rest must not meet old numbers.
+                held[:, :, length - self._dropped :] = 0
 
     def reorder(self, rows: Int[Tensor, " beam"]) -> None:
         """Make row i what row ``rows[i]`` was: beams that go on, die or split."""
@@ -220,6 +222,9 @@ class SlidingKVCache(KVCache):
                 f"{self._dropped}, which slid out of this cache."
             )
         super().crop(length)
+
+    def _offset(self) -> masks.Offset:
+        return None  # at the end, wherever that is once the cache has slid
 
     def _slide(self) -> None:
         """Drop all that the next query's window cannot reach."""

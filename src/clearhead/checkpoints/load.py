@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
+from clearhead.checkpoints.description import nonsense_refused, read_description
 from clearhead.checkpoints.gguf_file import GGUFFile
 from clearhead.checkpoints.hub import fetch_from_hub, is_hub_id
 from clearhead.checkpoints.safetensors_shards import open_safetensors
+from clearhead.checkpoints.sentence_modules import MODULES, sentence_config
 from clearhead.checkpoints.store import ModelStore
-from clearhead.checkpoints.strict_json import parse_json
 from clearhead.checkpoints.weights import model_from_weights
 from clearhead.checkpoints.wheel import Progress
-from clearhead.errors import CheckpointError, ClearheadError, InputError, StoreError
+from clearhead.errors import CheckpointError, InputError, StoreError
 from clearhead.models.build import Model
 from clearhead.models.config import ModelConfig
 from clearhead.models.families.family import Family, family_of
@@ -107,50 +105,13 @@ def _from_folder(path: Path, dtype: torch.dtype) -> tuple[Model, Tokenizer | Non
 
 def read_config(folder: Path) -> tuple[Family, ModelConfig]:
     """The family and config of a folder's config.json."""
-    fields = _json(folder / "config.json")
+    fields = read_description(folder / "config.json")
     family = family_of(fields)
-    with _nonsense_refused(folder / "config.json"):
+    with nonsense_refused(folder / "config.json"):
         config = family.read(fields)
-    if (folder / "modules.json").exists() and config.kind == "encoder":
-        config = _sentence_config(folder, config)
+    if (folder / MODULES).exists() and config.kind == "encoder":
+        config = sentence_config(folder, config)
     return family, config
-
-
-@contextmanager
-def _nonsense_refused(path: Path) -> Iterator[None]:
-    """A description may hold anything, and arithmetic with anything fails in any way."""
-    try:
-        yield
-    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
-        said = error.message if isinstance(error, ClearheadError) else repr(error)
-        raise CheckpointError(f"{path} does not describe a model: {said}") from error
-
-
-def _sentence_config(folder: Path, config: ModelConfig) -> ModelConfig:
-    """A sentence-transformers folder says in modules.json how states become one vector."""
-    modules = _json(folder / "modules.json", kind=list)
-    with _nonsense_refused(folder / "modules.json"):
-        kinds = [str(module.get("type", "")).rsplit(".", 1)[-1] for module in modules]
-        paths = [str(module.get("path", "")) for module in modules]
-    if "Pooling" not in kinds or set(kinds) - {"Transformer", "Pooling", "Normalize"}:
-        raise CheckpointError(
-            f"{folder / 'modules.json'} chains {', '.join(kinds)}; Transformer, Pooling and "
-            "Normalize are known."
-        )
-    pooling = folder / paths[kinds.index("Pooling")] / "config.json"
-    if pooling.exists() and _pooling_modes(_json(pooling)) - {"mean", "mean_tokens"}:
-        raise CheckpointError(f"{pooling}: only the mean over tokens is known.")
-    return config.changed(head="embedding", embedding_unit="Normalize" in kinds)
-
-
-def _pooling_modes(fields: dict[str, Any]) -> set[str]:
-    """Newer folders name the mode, older ones have a flag for each."""
-    if "pooling_mode" in fields:
-        return {str(fields["pooling_mode"])}
-    start = "pooling_mode_"
-    return {
-        name.removeprefix(start) for name, on in fields.items() if name.startswith(start) and on
-    }
 
 
 def _from_gguf(path: Path, dtype: torch.dtype) -> tuple[Model, Tokenizer]:
@@ -160,7 +121,7 @@ def _from_gguf(path: Path, dtype: torch.dtype) -> tuple[Model, Tokenizer]:
         factors = tuple(file.tensor(ROTARY_FACTORS).flatten().tolist())
     if "token_embd.weight" not in file.names():
         raise CheckpointError(f"{path} holds no token_embd.weight: it is not a language model.")
-    with _nonsense_refused(path):
+    with nonsense_refused(path):
         vocab = file.shape("token_embd.weight")[0]
         family, config = gguf_family(file.metadata, file.names(), vocab, factors)
     model = model_from_weights(config, family, file, where=str(path), dtype=dtype)
@@ -169,18 +130,3 @@ def _from_gguf(path: Path, dtype: torch.dtype) -> tuple[Model, Tokenizer]:
         for key, value in file.metadata.items()
     }
     return model, tokenizer_from_gguf(plain)
-
-
-def _json(path: Path, kind: type[Any] = dict) -> Any:
-    if not path.exists():
-        raise CheckpointError(
-            f"{path.parent} holds no {path.name}, which describes the model.",
-            hint="a model folder has config.json, model.safetensors and tokenizer.json.",
-        )
-    try:
-        parsed = parse_json(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} cannot be read as JSON: {error}.") from None
-    if not isinstance(parsed, kind):
-        raise CheckpointError(f"{path} must hold a JSON {kind.__name__}.")
-    return parsed

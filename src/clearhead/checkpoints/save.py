@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 from clearhead.checkpoints.safetensors_file import write_safetensors
+from clearhead.checkpoints.sentence_modules import write_sentence_modules
 from clearhead.checkpoints.weights import weights_of
 from clearhead.errors import CheckpointError, InputError
 from clearhead.models.build import Model
@@ -45,6 +46,10 @@ def _write(model: Model, folder: Path, tokenizer: Tokenizer | None) -> None:
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
     fields = family.write(model.config) | {"dtype": dtype}
     said = family.read(fields).changed(dropout=model.config.dropout)  # only training knows it
+    if model.config.head == "embedding":  # modules.json says it
+        unit = model.config.embedding_unit
+        said = said.changed(head="embedding", embedding_unit=unit)
+        write_sentence_modules(folder, model.config)
     if said.resolved() != model.config.resolved():
         raise InputError(
             f"this model has settings that a {family.name} config.json cannot say.",

@@ -53,7 +53,8 @@ def _empty(config: ModelConfig, where: str) -> Model:
         with torch.device("meta"):
             return build(config)
     except RuntimeError as error:
-        raise CheckpointError(f"{where} describes an impossible model: {error}.") from error
+        said = str(error).partition("\n")[0]
+        raise CheckpointError(f"{where} describes an impossible model: {said}.") from error
 
 
 def _tied_as_in_the_file(config: ModelConfig, family: Family, file: WeightFile) -> ModelConfig:

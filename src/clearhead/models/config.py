@@ -206,6 +206,8 @@ class ModelConfig:
                 value = getattr(self, name)
                 if value is not None and value < least:
                     raise ConfigError(f"{name} must be {least} or more; got {value}.")
+                if value is not None and value > MOST:
+                    raise ConfigError(f"{name} must be {MOST} or less; got {value}.")
         if self.key_dim is None and self.model % self.heads:
             raise ConfigError(
                 f"a model width of {self.model} cannot be divided into {self.heads} heads; "
@@ -270,6 +272,7 @@ class ModelConfig:
             _check_scaling(self.rotary_scaling, pairs=self.rotary.width // 2)
 
 
+MOST = 2**40
 LEAST = {
     0: ("labels", "segments", "position_offset"),
     1: (
@@ -294,7 +297,7 @@ def _unlike(value: Any, hint: Any) -> str | None:
         fits = isinstance(value, tuple) and all(
             _unlike(item, get_args(wanted)[0]) is None for item in value
         )
-        return None if fits else f"a list of {_KIND_WORDS[get_args(wanted)[0]]}"
+        return None if fits else f"a list, each entry {_KIND_WORDS[get_args(wanted)[0]]}"
     if wanted is float:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return None if number and math.isfinite(value) else "a finite number"

@@ -47,7 +47,7 @@ class EncoderDecoder(nn.Module):
 
     def encode(
         self, source: Int[Tensor, "batch key"], *, real: Bool[Tensor, "batch key"] | None = None
-    ) -> tuple[Float[Tensor, "batch key model"], Int[Tensor, " batch"] | None]:
+    ) -> tuple[Float[Tensor, "batch longest model"], Int[Tensor, " batch"] | None]:
         """The source's states, packed in front, and how many of each row are real (None: all)."""
         padding = Padding.of(real, source)
         if padding is None:

@@ -21,6 +21,7 @@ class Padding:
 
     counts: Int[Tensor, " batch"]
     order: Int[Tensor, "batch query"] | None
+    width: int  # of the rows as they came; packed ones are as wide as the longest
 
     @classmethod
     def of(
@@ -43,19 +44,23 @@ class Padding:
             raise InputError(f"every row needs at least one real token; rows {empty} have none.")
         in_front = bool((real.long().diff(dim=1) <= 0).all())
         order = None if in_front else torch.argsort(~real, dim=1, stable=True)
-        return cls(counts, order)
+        return cls(counts, order, real.shape[1])
 
-    def pack(self, ids: Int[Tensor, "batch query"]) -> Int[Tensor, "batch query"]:
-        """The row's real tokens first."""
-        return ids if self.order is None else ids.gather(1, self.order)
+    def pack(self, ids: Int[Tensor, "batch query"]) -> Int[Tensor, "batch longest"]:
+        """The row's real tokens first; columns without any are left out."""
+        packed = ids if self.order is None else ids.gather(1, self.order)
+        return packed[:, : int(self.counts.max())]
 
     def unpack(
-        self, states: Float[Tensor, "batch query width"]
+        self, states: Float[Tensor, "batch longest width"]
     ) -> Float[Tensor, "batch query width"]:
         """Back to where the tokens stood; what stands at padding means nothing."""
+        batch, longest, width = states.shape
+        whole = states.new_zeros(batch, self.width, width)
         if self.order is None:
-            return states
-        return torch.zeros_like(states).scatter(1, self.order[..., None].expand_as(states), states)
+            whole[:, :longest] = states
+            return whole
+        return whole.scatter(1, self.order[:, :longest, None].expand_as(states), states)
 
     def last(self, states: Float[Tensor, "batch query width"]) -> Float[Tensor, "batch 1 width"]:
         """The states of each row's last real token (of packed states)."""

@@ -147,7 +147,7 @@ def _gemma_fields(reader: _Reader, fields: Mapping[str, Any]) -> dict[str, Any]:
         "attention_softcap": reader.get("attn_logit_softcapping"),
         "output_softcap": reader.get("final_logit_softcapping"),
         "window_layers": window_marks(layers, lambda layer: bool((layer + 1) % every)),
-        "window_rotary_base": 10_000.0 if third else None,
+        "window_rotary_base": float(reader.get("rope.freq_base_swa", 10_000.0)) if third else None,
         "activation": "gelu_tanh",
         "norm_place": "around",
         "norm_offset": True,

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clearhead.attention.rotary import FactorScaling, LinearScaling, Llama3Scaling, YarnScaling
+from clearhead.errors import ConfigError
+from clearhead.models.config import ModelConfig
+
+SMALL: dict[str, Any] = {
+    "kind": "decoder", "vocab": 11, "context": 13, "model": 10, "layers": 3, "heads": 5,
+    "feed_forward": 7,
+}  # fmt: skip
+
+
+def config(**changes: Any) -> ModelConfig:
+    return ModelConfig.from_fields(SMALL | changes)
+
+
+def test_defaults_are_worked_out() -> None:
+    small = config(kv_heads=1)
+    assert small.head_width == 2
+    assert config(key_dim=4).head_width == 4
+    assert small.rotary is not None and small.rotary.width == 2
+    assert config(positions="none").rotary is None
+
+
+def test_windows_and_their_rotary_base() -> None:
+    marks = config(window=3, window_layers=(True, False, True), window_rotary_base=7.0)
+    assert [marks.windowed(layer) for layer in range(3)] == [True, False, True]
+    assert [marks.rotary_of(layer).base for layer in range(3)] == [7.0, 10_000.0, 7.0]  # type: ignore[union-attr]
+    assert all(config(window=3).windowed(layer) for layer in range(3))
+    assert not any(config().windowed(layer) for layer in range(3))
+
+
+def test_it_cannot_be_changed_but_copied() -> None:
+    small = config()
+    with pytest.raises(AttributeError):
+        small.model = 20  # type: ignore[misc]
+    assert small.changed(model=20).model == 20
+    assert small.model == 10
+    with pytest.raises(ConfigError, match="a model has no colour"):
+        small.changed(colour=3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "both"}, "kind must be one of encoder, decoder, encoder-decoder; got 'both'"),
+        ({"head": 3}, "head must be one of language"),
+        ({"positions": ["rotary"]}, "positions must be one of"),
+        ({"activation": "tanh"}, "activation must be one of relu"),
+        ({"norm": "batch"}, "norm must be one of layer, rms"),
+        ({"norm_place": "beside"}, "norm_place must be one of before, after, around"),
+        ({"model": 10.0}, "model must be a whole number; got 10.0"),
+        ({"model": True}, "model must be a whole number; got True"),
+        ({"model": "10"}, "model must be a whole number; got '10'"),
+        ({"model": None}, "model must be given"),
+        ({"heads": 0}, "heads must be 1 or more; got 0"),
+        ({"layers": -2}, "layers must be 1 or more; got -2"),
+        ({"vocab": -1}, "vocab must be 1 or more"),
+        ({"window": 0}, "window must be 1 or more"),
+        ({"segments": -1}, "segments must be 0 or more"),
+        ({"position_offset": -1}, "position_offset must be 0 or more"),
+        ({"relative_buckets": 3}, "relative_buckets must be 4 or more"),
+        ({"heads": 3}, "width of 10 cannot be divided into 3 heads"),
+        ({"kv_heads": 2}, "5 heads cannot share 2 key/value heads evenly"),
+        ({"norm_epsilon": 0.0}, "norm_epsilon must be above 0"),
+        ({"norm_epsilon": "small"}, "norm_epsilon must be a finite number; got 'small'"),
+        ({"norm_epsilon": float("nan")}, "norm_epsilon must be a finite number; got nan"),
+        ({"dropout": 1.0}, "dropout from 0 up to below 1"),
+        ({"rotary_base": float("inf")}, "rotary_base must be a finite number"),
+        ({"rotary_base": 1.0}, "base of rotary positions must be above 1"),
+        ({"tied": 1}, "tied must be true or false; got 1"),
+        ({"tied": None}, "tied must be given"),
+        ({"family": 5}, "family must be text"),
+        ({"eos": 5}, "eos must be a list, each entry a whole number; got 5"),
+        ({"eos": [1, "2"]}, "eos must be a list, each entry a whole number"),
+        ({"window": 3, "window_layers": [1, 0, 1]}, "each entry true or false; got"),
+        ({"window": 3, "window_layers": [True]}, "marks each of the 3 layers; got 1 marks"),
+        ({"attention_softcap": -1.0}, "attention_softcap must be above 0"),
+        ({"encoder_layers": 2}, "encoder_layers belongs to an encoder-decoder"),
+        ({"kind": "encoder-decoder"}, "encoder_layers belongs to an encoder-decoder"),
+        ({"kind": "encoder"}, "an encoder sees the whole text"),
+        ({"kind": "encoder", "head": "classification"}, "needs labels of 1 or more; got 0"),
+        ({"positions": "sinusoidal", "model": 15}, "model must be even; got 15"),
+        ({"positions": "relative", "relative_distance": 16}, "relative_distance must be above 16"),
+        ({"key_dim": 3}, "width must be even; got 3"),
+        ({"rotary_scaling": {"kind": "magic"}}, "rotary_scaling must be an object with a kind of"),
+        ({"rotary_scaling": {"kind": "linear"}}, "rotary_scaling: .*factor"),
+        ({"rotary_scaling": {"kind": "linear", "factor": 0}}, "factor must be a number above 0"),
+        ({"rotary_scaling": {"kind": "linear", "factor": "2"}}, "factor must be a number above 0"),
+        ({"rotary_scaling": {"kind": "factors", "factors": [1, 2]}}, "each of 1 pairs; got 2"),
+        (
+            {"rotary_scaling": {"kind": "llama3", "factor": 2, "original_context": 9,
+                                "low_frequency_factor": 4}},
+            "low_frequency_factor must be below",
+        ),
+        ({"colour": 1, "smell": 2}, "a model has no colour, smell"),
+    ],
+)  # fmt: skip
+def test_contradictions_are_refused(unchecked: None, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        config(**changes)
+
+
+def test_window_marks_of_an_encoder_decoder() -> None:
+    with pytest.raises(ConfigError, match="encoder and decoder alike"):
+        config(
+            kind="encoder-decoder", encoder_layers=5, window=3, window_layers=(True, False, True)
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ("[1]", "must be a JSON object; got list"),
+        ("{}", "incomplete"),
+        (json.dumps(SMALL | {"depth": 2}), "a model has no depth"),
+    ],
+)
+def test_broken_json(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        ModelConfig.from_json(text)
+
+
+def test_defaults_are_left_out_of_the_json() -> None:
+    assert json.loads(config().to_json()) == SMALL
+
+
+SCALINGS = [
+    None,
+    LinearScaling(3.0),
+    Llama3Scaling(8.0, 17, 1.5, 3.5),
+    YarnScaling(4.0, 19, 31.0, 2.0, 1.25, False),
+    FactorScaling((1.0, 2.5, 7.0)),
+]
+
+
+@st.composite
+def descriptions(draw: st.DrawFn) -> dict[str, Any]:
+    kind = draw(st.sampled_from(["encoder", "decoder", "encoder-decoder"]))
+    kv_heads, layers = draw(st.integers(1, 3)), draw(st.integers(1, 5))
+    window = draw(st.none() | st.integers(1, 9))
+    marks = draw(st.none() | st.tuples(*[st.booleans()] * layers)) if window else None
+    numbers = st.floats(0.01, 100.0)
+    return {
+        "kind": kind,
+        "head": "masked" if kind == "encoder" else "language",
+        "vocab": draw(st.integers(1, 10**6)),
+        "context": draw(st.integers(1, 10**6)),
+        "model": 2 * draw(st.integers(1, 99)),
+        "layers": layers,
+        "encoder_layers": layers if kind == "encoder-decoder" else None,
+        "kv_heads": kv_heads,
+        "heads": kv_heads * draw(st.integers(1, 3)),
+        "key_dim": 6,
+        "feed_forward": draw(st.integers(1, 99)),
+        "positions": draw(st.sampled_from(["rotary", "learned", "alibi", "relative", "none"])),
+        "rotary_scaling": draw(st.sampled_from(SCALINGS)),
+        "window": window,
+        "window_layers": marks,
+        "attention_softcap": draw(st.none() | numbers),
+        "norm_epsilon": draw(numbers),
+        "norm": draw(st.sampled_from(["layer", "rms"])),
+        "norm_place": draw(st.sampled_from(["before", "after", "around"])),
+        "tied": draw(st.booleans()),
+        "gated": draw(st.booleans()),
+        "output_scale": draw(numbers),
+        "eos": draw(st.lists(st.integers(0, 99), max_size=3).map(tuple)),
+        "bos": draw(st.none() | st.integers(0, 99)),
+    }
+
+
+@given(descriptions())
+def test_json_says_everything(fields: dict[str, Any]) -> None:
+    made = ModelConfig(**fields)
+    assert ModelConfig.from_json(made.to_json()) == made
+
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+ANYTHING = PLAIN | st.lists(PLAIN) | st.dictionaries(st.text(), PLAIN)
+
+
+@given(st.dictionaries(st.sampled_from(list(ModelConfig.__dataclass_fields__)), ANYTHING))
+def test_nonsense_is_refused_or_taken_but_never_crashes(changes: dict[str, Any]) -> None:
+    import jaxtyping
+
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        made = config(**changes)
+    except ConfigError:
+        return
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
+    assert ModelConfig.from_json(made.to_json()) == made
