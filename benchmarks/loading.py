@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.nn import functional
 
 TEXT = "The kids were scared of the lions, so they left right away."
-ROUNDS = 5
+ROUNDS = 3
 
 
 def ours(path: Path) -> Callable[[], object]:

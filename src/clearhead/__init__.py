@@ -20,11 +20,16 @@ if TYPE_CHECKING:
     from clearhead.attention import selfish_attention as selfish_attention
     from clearhead.checkpoints.load import load as load
     from clearhead.checkpoints.save import save as save
+    from clearhead.generation.beam_search import beam_search as beam_search
+    from clearhead.generation.generate import generate as generate
+    from clearhead.generation.session import Session as Session
     from clearhead.layers.multi_head import MultiHeadAttention as MultiHeadAttention
     from clearhead.models.config import ModelConfig as ModelConfig
     from clearhead.models.decoder import Decoder as Decoder
     from clearhead.models.encoder import Encoder as Encoder
     from clearhead.models.encoder_decoder import EncoderDecoder as EncoderDecoder
+    from clearhead.trace.trace_file import open_trace as open_trace
+    from clearhead.trace.watch import watch as watch
 
 __version__ = "0.1.0"
 
@@ -39,11 +44,16 @@ _HOMES = {
     "KVCache": "clearhead.attention.cache",
     "ModelConfig": "clearhead.models.config",
     "MultiHeadAttention": "clearhead.layers.multi_head",
+    "Session": "clearhead.generation.session",
     "attention": "clearhead.attention.dot_product",
     "attention_steps": "clearhead.attention.steps",
+    "beam_search": "clearhead.generation.beam_search",
+    "generate": "clearhead.generation.generate",
     "load": "clearhead.checkpoints.load",
+    "open_trace": "clearhead.trace.trace_file",
     "save": "clearhead.checkpoints.save",
     "selfish_attention": "clearhead.attention.selfish",
+    "watch": "clearhead.trace.watch",
 }
 __all__ = [*_HOMES, "__version__"]
 __getattr__ = lazy(__name__, _HOMES)

@@ -27,7 +27,7 @@ def test_without_arguments_the_main_job_runs() -> None:
 def test_help_names_every_command() -> None:
     done = clearhead("--help")
     assert done.returncode == 0
-    for command in ("models", "steps"):
+    for command in ("chat", "generate", "models", "steps", "translate"):
         assert f"\n  {command} " in done.stdout
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from clearhead.attention.call import Call, attention_call
 from clearhead.attention.fast import fast_output
 from clearhead.attention.masks import Mask
+from clearhead.attention.observers import OBSERVERS
 from clearhead.errors import InputError
 
 # With fewer keys than a vector register holds, torch's flash kernel gives zeros for a NaN query
@@ -58,6 +59,8 @@ def attention(
     if output.device.type == "cpu" and not torch.compiler.is_compiling():
         with torch.no_grad():
             _refuse_nan(call, output, logsum)
+    if OBSERVERS.watching:
+        OBSERVERS.tell(call, output, logsum)
     return call.unflatten(output)
 
 

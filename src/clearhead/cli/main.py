@@ -11,8 +11,11 @@ from clearhead import __version__
 from clearhead.errors import ClearheadError
 
 COMMANDS = {
+    "chat": "clearhead.cli.chat",
+    "generate": "clearhead.cli.generate",
     "models": "clearhead.cli.models",
     "steps": "clearhead.cli.steps",
+    "translate": "clearhead.cli.translate",
 }
 MAIN_JOB = "steps"
 

@@ -1,0 +1,321 @@
+"""What watching and looking cost: ``python benchmarks/watching.py [--quick] [--publish]``.
+
+Watching: a forward of SmolLM2 (the GGUF that clearhead fetches) in transformers and in clearhead,
+plain and watched, against the ways to the same weights that keep all of them: transformers' eager
+attention with ``output_attentions=True``, and TransformerLens' ``run_with_cache`` (attention
+patterns only) in an environment of its own, made on first use. Time is the median of rounds that
+take turns; memory is the highest above what was held before the run.
+
+Looking: one causal head of random numbers, width 64: a row, a tile and the whole map, against
+torch's flash forward of the same head.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import importlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from measure import machine, medians, megabytes, peak_memory, publish, seconds, table
+
+ROOT = Path(__file__).resolve().parents[1]
+LENS_FOLDER = ROOT / "build" / "bench-transformer-lens"
+ROUNDS = 3
+WIDTH = 64
+LONGEST_EAGER = 2048  # at 8,192 tokens all weights of SmolLM2 take 72 GB
+_FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+
+
+class Run:
+    """One run of some work: what it took, and what it gave."""
+
+    kept: int | None = None  # bytes of what was seen
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        _give_back()
+        before, self.peak, done = _resident(), 0, threading.Event()
+
+        def sample() -> None:
+            while not done.is_set():
+                self.peak = max(self.peak, _resident() - before)
+                time.sleep(0.002)
+
+        sampler = threading.Thread(target=sample)
+        sampler.start()
+        start = time.perf_counter()
+        try:
+            self.result: Any = work()
+            self.seconds = time.perf_counter() - start
+            self.peak = max(self.peak, _resident() - before)
+        finally:
+            done.set()
+            sampler.join()
+
+
+def _give_back() -> None:
+    """What earlier runs freed goes back to the system (glibc), or later ones would hide in it."""
+    gc.collect()
+    library = ctypes.CDLL(None)
+    if hasattr(library, "malloc_trim"):
+        library.malloc_trim(0)
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def in_turns(contestants: Mapping[str, Callable[[], object]]) -> dict[str, list[Run]]:
+    runs: dict[str, list[Run]] = {name: [] for name in contestants}
+    for _ in range(ROUNDS):
+        for name, work in contestants.items():
+            run = Run(work)
+            run.kept = run.result.nbytes if name.endswith("watched") else None
+            run.result = None  # the next one must not run beside it
+            runs[name].append(run)
+    return runs
+
+
+def rows_of(tokens: int, runs: Mapping[str, list[Run]], plain: str) -> list[list[str]]:
+    usual = statistics.median(run.seconds for run in runs[plain])
+    rows = []
+    for name, found in runs.items():
+        took = statistics.median(run.seconds for run in found)
+        kept = found[-1].kept
+        rows.append(
+            [
+                f"{tokens:,}", name, seconds(took), f"{took / usual:.2f}×",
+                megabytes(statistics.median(run.peak for run in found)),
+                "" if kept is None else megabytes(kept),
+            ]
+        )  # fmt: skip
+    return rows
+
+
+HEADER = ["tokens", "", "time", "of the plain forward", "peak memory", "kept"]
+
+
+def watched(model: Any, forward: Callable[[], object]) -> Any:
+    from clearhead.trace import watch
+
+    with watch(model) as seen:
+        forward()
+    return seen
+
+
+def in_transformers(path: Path, lengths: list[int]) -> list[list[str]]:
+    """transformers: plain (sdpa), watched, and eager with all weights."""
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+
+    def load(attention: str) -> Any:
+        return transformers.AutoModelForCausalLM.from_pretrained(
+            str(path.parent), gguf_file=path.name, dtype=torch.float32,
+            attn_implementation=attention,
+        ).eval()  # fmt: skip
+
+    model, eager = load("sdpa"), load("eager")
+    rows = []
+    for length in lengths:
+        ids = torch.randint(5, 40_000, (1, length), generator=torch.Generator().manual_seed(0))
+        forward = partial(model, ids, logits_to_keep=1, use_cache=False)
+        work: dict[str, Callable[[], object]] = {
+            "transformers": forward,
+            "transformers, watched": partial(watched, model, forward),
+        }
+        if length <= LONGEST_EAGER:
+            work["transformers, eager with output_attentions"] = partial(
+                eager, ids, logits_to_keep=1, use_cache=False, output_attentions=True
+            )
+        rows += rows_of(length, in_turns(work), "transformers")
+        print(table(HEADER, rows[-len(work) :]), flush=True)
+    return rows
+
+
+def in_clearhead(path: Path, lengths: list[int]) -> list[list[str]]:
+    """Our own model: plain and watched."""
+    import clearhead as ch
+
+    model: Any = ch.load(path).model
+    rows = []
+    for length in lengths:
+        ids = torch.randint(5, 40_000, (1, length), generator=torch.Generator().manual_seed(0))
+        forward = partial(model, ids, last_only=True)
+        work = {"clearhead": forward, "clearhead, watched": partial(watched, model, forward)}
+        rows += rows_of(length, in_turns(work), "clearhead")
+        print(table(HEADER, rows[-2:]), flush=True)
+    return rows
+
+
+def lens_environment() -> Path:
+    """Python with TransformerLens: made on first use, as its dependencies are not ours."""
+    python = LENS_FOLDER / "bin" / "python"
+    if not (LENS_FOLDER / "ready").exists():
+        print(f"installing TransformerLens into {LENS_FOLDER.relative_to(ROOT)} …", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", LENS_FOLDER], check=True)
+        subprocess.run(
+            [str(python), "-m", "pip", "install", "--quiet", "torch", "transformer-lens",
+             "--constraint", str(ROOT / "constraints.txt")],
+            check=True,
+        )  # fmt: skip
+        (LENS_FOLDER / "ready").touch()
+    return python
+
+
+def lens_model(path: Path) -> Path:
+    """SmolLM2 as a folder that TransformerLens can boot from, which GGUF files are not."""
+    import clearhead as ch
+
+    folder = LENS_FOLDER / "smollm2"
+    if not folder.exists():
+        loaded = ch.load(path)
+        ch.save(loaded.model, folder, loaded.tokenizer)
+    return folder
+
+
+def lens_process(length: int, folder: Path) -> None:
+    """Runs alone, in TransformerLens' environment."""
+    bridge: Any = importlib.import_module("transformer_lens.model_bridge").TransformerBridge
+    model = bridge.boot_transformers(str(folder), device="cpu")
+    ids = torch.randint(5, 40_000, (1, length), generator=torch.Generator().manual_seed(0))
+
+    def is_pattern(name: str) -> bool:
+        return name.endswith("hook_pattern")
+
+    with torch.no_grad():
+        model(ids[:, :64], return_type=None)
+        plain = Run(partial(model, ids, return_type=None))
+        cached = Run(partial(model.run_with_cache, ids, return_type=None, names_filter=is_pattern))
+    patterns = [value for name, value in cached.result[1].items() if is_pattern(name)]
+    assert len(patterns) == 30 and patterns[0].shape[-2:] == (length, length)
+    print(json.dumps([[run.seconds, run.peak] for run in (plain, cached)]))
+
+
+def in_transformer_lens(path: Path, lengths: list[int]) -> list[list[str]]:
+    """TransformerLens, in processes of its own."""
+    python, rows = lens_environment(), []
+    folder = lens_model(path)
+    for length in lengths:
+        if length > LONGEST_EAGER:
+            continue
+        command = [str(python), __file__, "--lens", str(length), "--folder", str(folder)]
+        rounds = []
+        for _ in range(ROUNDS):
+            env = os.environ | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+            if done.returncode != 0:
+                raise SystemExit(f"TransformerLens failed:\n{done.stderr[-2000:]}")
+            rounds.append(json.loads(done.stdout.splitlines()[-1]))
+        usual = statistics.median(run[0][0] for run in rounds)
+        for place, name in enumerate(("TransformerLens", "TransformerLens, run_with_cache")):
+            took = statistics.median(run[place][0] for run in rounds)
+            peak = statistics.median(run[place][1] for run in rounds)
+            rows.append(
+                [f"{length:,}", name, seconds(took), f"{took / usual:.2f}×", megabytes(peak), ""]
+            )
+        print(table(HEADER, rows[-2:]), flush=True)
+    return rows
+
+
+def synthetic_head(length: int) -> tuple[Any, Callable[[], object]]:
+    """A causal head as watch would have kept it, and its flash forward."""
+    from clearhead.trace import LayerFacts, LayerRecord, Seen
+    from clearhead.trace.row_rules import Piece, RowMask
+
+    torch.manual_seed(0)
+    query, key, value = torch.randn(3, 1, 1, length, WIDTH)
+    flash = partial(_FLASH, query, key, value, 0.0, True)
+    facts = LayerFacts(
+        "L0", "", "self", True, 1, 1, WIDTH, WIDTH, WIDTH**-0.5, None, torch.float32, ""
+    )
+    low = torch.zeros(1, length, dtype=torch.long)
+    mask = RowMask(low, torch.arange(1, length + 1)[None])
+    record = LayerRecord(facts, query, key, flash()[1], pieces=[Piece(length, length, mask)])
+    return Seen([record])["L0H0"], flash
+
+
+def looking(lengths: list[int]) -> str:
+    rows = []
+    for length in lengths:
+        head, flash = synthetic_head(length)
+        middle = range(length // 2, length // 2 + 256)
+        rounds = 5 if length < 100_000 else 1
+        took = medians(
+            {
+                "flash": flash,
+                "row": partial(head.row, -1),
+                "tile": partial(head.weights, middle, range(256)),
+                "map": partial(head.map, 1024, limit=None),
+                "sums": partial(head.map, 1024, "sum", limit=None),
+            },
+            rounds,
+        )
+        memory = peak_memory(partial(head.map, 1024, limit=None))
+        rows.append(
+            [
+                f"{length:,}", seconds(took["row"]), seconds(took["tile"]), seconds(took["map"]),
+                seconds(took["sums"]), seconds(took["flash"]),
+                f"{took['map'] / took['flash']:.2f}×", megabytes(memory),
+            ]
+        )  # fmt: skip
+    header = [
+        "tokens", "row", "256×256 tile", "map(1024), max", "map(1024), sum", "flash forward",
+        "map / flash", "peak memory of the map",
+    ]  # fmt: skip
+    return table(header, rows)
+
+
+def watching(lengths: list[int]) -> str:
+    from clearhead.checkpoints.store import ModelStore
+
+    path = ModelStore().pull("smollm2")
+    with torch.no_grad():
+        rows = in_transformers(path, lengths) + in_clearhead(path, lengths)
+        rows += in_transformer_lens(path, lengths)
+    note = (
+        f"All weights do not fit beyond {LONGEST_EAGER:,} tokens (72 GB at 8,192). TransformerLens "
+        "keeps attention patterns only (`names_filter`)."
+    )
+    return f"{table(HEADER, rows)}\n\n{note}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="short lengths only")
+    parser.add_argument("--looking", action="store_true", help="only the synthetic heads")
+    parser.add_argument("--publish", action="store_true", help="write docs/benchmarks.md")
+    parser.add_argument("--lens", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.lens:
+        lens_process(given.lens, given.folder)
+        return
+    parts = [f"`python benchmarks/watching.py` on {machine()}. Batch 1, float32."]
+    work: dict[str, Callable[[], str]] = {}
+    if not given.looking:
+        lengths = [512] if given.quick else [512, 2048, 8192]
+        work["Watching SmolLM2"] = partial(watching, lengths)
+    heads = [8192] if given.quick else [8192, 32768, 131072]
+    work["Looking at one causal head of width 64"] = partial(looking, heads)
+    for title, part in work.items():
+        parts.append(f"**{title}**\n\n{part()}")
+        print(parts[-1], end="\n\n", flush=True)
+    if given.publish:
+        publish("watching", "\n\n".join(parts))
+
+
+if __name__ == "__main__":
+    main()

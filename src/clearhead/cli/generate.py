@@ -1,0 +1,130 @@
+"""``clearhead generate``: writes on from a prompt, token by token."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Generator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clearhead.cli.loading import load_model, waiting
+from clearhead.cli.sampling_options import sampling_options
+from clearhead.errors import InputError
+
+if TYPE_CHECKING:
+    from clearhead.generation.event import Event
+
+
+@click.command("generate")
+@click.argument("prompt", required=False)
+@click.option("--file", "-f", type=click.Path(), help="Read the prompt from a file; - is stdin.")
+@click.option("--max-tokens", "-n", type=int, default=128, show_default=True,
+              help="How many tokens at most.")  # fmt: skip
+@sampling_options
+@click.option("--samples", type=int, default=1, help="How many texts, written side by side.")
+@click.option("--alternatives", type=int, default=0, metavar="N",
+              help="With --json: the N likeliest tokens at each place.")  # fmt: skip
+@click.option("--slide", is_flag=True, help="Forget the beginning when the context is full.")
+@click.option("--json", "as_json", is_flag=True, help="One event per line, as JSON.")
+def command(
+    prompt: str | None, file: str | None, model: str, engine: bool | None, as_json: bool,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Write on from PROMPT, from a file, or from standard input when it is piped.
+
+    Ctrl-C ends the text where it is.
+    """
+    text = read_prompt(prompt, file)
+    from clearhead.generation.generate import generate
+
+    events = generate(load_model(model), text, engine=engine, **options)
+    if as_json:
+        _show_json(events)
+    elif options["samples"] > 1:
+        _show_samples(events)
+    else:
+        if prompt is not None and sys.stdout.isatty():
+            click.secho(text, dim=True, nl=False)
+        show_stream(events)
+
+
+def read_prompt(prompt: str | None, file: str | None) -> str:
+    """The prompt: an argument, a file or standard input, without the line break at its end."""
+    if prompt is not None and file is not None:
+        raise click.UsageError("give the prompt as an argument or with --file, not both.")
+    source = prompt if file is None else file
+    if source == "-" or (source is None and not sys.stdin.isatty()):
+        return _decoded(sys.stdin.buffer.read(), "standard input").removesuffix("\n")
+    if source is None:
+        raise click.UsageError('a prompt is wanted: clearhead generate "Students opened their"')
+    if file is None:
+        return source
+    try:
+        return _decoded(Path(file).read_bytes(), file).removesuffix("\n")
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}.") from None
+
+
+def _decoded(raw: bytes, where: str) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise not_utf8(where, error) from None
+
+
+def not_utf8(where: str, error: UnicodeDecodeError) -> InputError:
+    """What to say about text in another encoding."""
+    return InputError(
+        f"{where} is not UTF-8 text (byte {error.start}).", hint="convert it, e.g. with iconv."
+    )
+
+
+def show_stream(events: Generator[Event, None, None]) -> str:
+    """Print the pieces as they come, and return what was printed; Ctrl-C ends it cleanly."""
+    written: list[str] = []
+    try:
+        for event in first_awaited(events):
+            written.append(event.text)
+            click.echo(event.text, nl=False)
+    except KeyboardInterrupt:
+        click.echo()
+        raise
+    finally:
+        events.close()
+    click.echo()
+    return "".join(written)
+
+
+def first_awaited(events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+    """The same events; the wait for the first one is announced if it is long."""
+    with waiting("reading the prompt …"):
+        first = next(events)
+    yield first
+    yield from events
+
+
+def _show_json(events: Generator[Event, None, None]) -> None:
+    try:
+        for event in first_awaited(events):
+            click.echo(json.dumps(asdict(event), ensure_ascii=False))
+    except KeyboardInterrupt:
+        click.echo(json.dumps({"text": "", "token": None, "finish": "interrupted"}))
+        raise
+
+
+def _show_samples(events: Generator[Event, None, None]) -> None:
+    """Texts that are written at the same time are shown whole, each when it ends."""
+    texts: dict[int, str] = {}
+    try:
+        for event in first_awaited(events):
+            texts[event.sample] = texts.get(event.sample, "") + event.text
+            if event.finish is not None:
+                click.echo(f"── sample {event.sample} ──\n{texts.pop(event.sample)}")
+    except KeyboardInterrupt:
+        for sample, text in texts.items():
+            click.echo(f"── sample {sample}, interrupted ──\n{text}")
+        raise

@@ -1,0 +1,74 @@
+"""Loading a model while somebody waits: a bar while it is fetched, a line when it takes long."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from clearhead.checkpoints.load import Loaded
+    from clearhead.checkpoints.wheel import Progress
+
+PATIENCE = 2.0  # seconds without a word
+CLEAR_LINE = "\r\x1b[K"
+
+
+def load_model(name: str) -> Loaded:
+    """The model of a command line's ``--model``."""
+    with waiting(f"loading {name} …"), ExitStack() as bars:
+        import clearhead
+
+        return clearhead.load(name, progress=_bar(name, bars))
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Say on standard error what is being waited for, if it takes long; wipe it when it is over."""
+    shown = threading.Event()
+    terminal = sys.stderr.isatty()
+
+    def show() -> None:
+        shown.set()
+        click.echo(what, err=True, nl=not terminal)
+
+    timer = threading.Timer(PATIENCE, show)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if shown.is_set() and terminal:
+            click.echo(CLEAR_LINE, err=True, nl=False)
+
+
+def _bar(name: str, bars: ExitStack) -> Progress:
+    """A progress callback that draws its bar only when something is really fetched."""
+    update: Progress | None = None
+
+    def progress(done: int, total: int, what: str) -> None:
+        nonlocal update
+        if update is None:
+            update = _drawn(name, bars)
+        update(done, total, what)
+
+    return progress
+
+
+def _drawn(name: str, bars: ExitStack) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    drawn = bars.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
+    task = drawn.add_task(name, total=None)
+
+    def update(done: int, total: int, what: str) -> None:
+        drawn.update(task, completed=done, total=total, description=f"{name}: {what}")
+
+    return update

@@ -1,0 +1,396 @@
+"""Attention inside the engine's step: turn queries and keys, fill the cache, attend, merge.
+
+The cache holds half-precision numbers. Keys lie in blocks of 16, column by column, so that a lane
+is a key and scores need no sum across lanes; values lie row by row, so that a lane is a column.
+
+Queries attend chunk by chunk of keys. What a chunk yields for a query (its largest score m,
+Σ exp(s − m) and Σ exp(s − m)·v) waits in ``partials`` until all chunks are merged (the online
+softmax of Milakov and Gimelshein, 2018). Chunks are cut by key number and merged in order, so a
+query's bits are the same in any batch, on any number of threads, and in a prompt as in a step.
+"""
+# numba's decorators have no types, and what its vectors are is known to LLVM alone.
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from clearhead.generation.engine_numbers_kernel import (
+    INLINED,
+    MINUS_INFINITY,
+    ONE,
+    ZERO,
+    exp,
+    quantise,
+)
+from clearhead.generation.engine_parts_kernel import attention_at, part, step_at
+from clearhead.generation.engine_structures import CHUNK, GROUP, TILE
+from clearhead.generation.engine_vectors_kernel import (
+    between,
+    float_at,
+    integer_at,
+    larger,
+    largest_of,
+    load_floats,
+    load_halves,
+    minus,
+    multiply_add,
+    no_floats,
+    plus,
+    put_float,
+    put_half,
+    spread,
+    spread_float_at,
+    store_floats,
+    sum_of,
+    times,
+)
+
+
+# Queries and keys before they meet.
+@njit(**INLINED)
+def normalise_head(head: int, width: int, weight: int, epsilon: Any) -> None:
+    """Bring a head's numbers to a root mean square of 1, then weight them."""
+    total = ZERO
+    for i in range(width):
+        total += float_at(head + 4 * i) * float_at(head + 4 * i)
+    factor = ONE / np.float32(math.sqrt(total / np.float32(width) + epsilon))
+    for i in range(width):
+        put_float(head + 4 * i, float_at(head + 4 * i) * factor * float_at(weight + 4 * i))
+
+
+@njit(**INLINED)
+def turn_head(head: int, rotation: int, pairs: int) -> None:
+    """Turn pairs (i, i + pairs) by the angles of ``rotation``: cosines, then sines."""
+    for i in range(pairs):
+        first, second = float_at(head + 4 * i), float_at(head + 4 * (i + pairs))
+        cos, sin = float_at(rotation + 4 * i), float_at(rotation + 4 * (i + pairs))
+        put_float(head + 4 * i, first * cos - second * sin)
+        put_float(head + 4 * (i + pairs), second * cos + first * sin)
+
+
+@njit(**INLINED)
+def place_head(step: Any, head: int, norm: int, rotary: int, place: int) -> None:
+    """A head's query or key as it meets the others."""
+    if norm != 0:
+        normalise_head(head, step.key_dim, norm, step.epsilon)
+    if rotary != 0:
+        rotation = rotary + place * step.rotary_pairs * 8
+        turn_head(head, rotation, step.rotary_pairs)
+
+
+@njit(**INLINED)
+def query_at(step: Any, token: int, head: int) -> int:
+    """A head's query."""
+    return step.projected + 4 * (token * step.projected_width + head * step.key_width)
+
+
+@njit(**INLINED)
+def remember(step: Any, attention: Any, row: int, place: int, kv_head: int, token: int) -> None:
+    """Put a token's key and value into the cache."""
+    kv = step.projected + 4 * (token * step.projected_width + step.heads * step.key_width)
+    key = kv + 4 * kv_head * step.key_width
+    value = kv + 4 * (step.kv_heads * step.key_width + kv_head * step.value_width)
+    place_head(step, key, attention.key_norm, attention.rotary, place)
+    keys = attention.keys + row * step.key_row + kv_head * step.key_head
+    keys += 2 * (place // TILE * TILE * step.key_width + place % TILE)
+    for i in range(step.key_width):
+        put_half(keys + 2 * TILE * i, float_at(key + 4 * i))
+    values = attention.values + row * step.value_row + kv_head * step.value_head
+    values += 2 * place * step.value_width
+    for i in range(step.value_width):
+        put_half(values + 2 * i, float_at(value + 4 * i))
+
+
+@part
+def place_and_remember(step_address: int, attention_address: int, first: int, last: int) -> None:
+    """Queries and keys turned, keys and values put into the cache: for some heads of some tokens,
+    counted token by token, first the query heads, then those of keys and values."""
+    step, attention = step_at(step_address), attention_at(attention_address)
+    parts = step.heads + step.kv_heads
+    for task in range(first, last):
+        token, head = task // parts, task % parts
+        place = integer_at(step.places + 8 * token)
+        if head < step.heads:
+            query = query_at(step, token, head)
+            place_head(step, query, attention.query_norm, attention.rotary, place)
+        else:
+            row = integer_at(step.rows + 8 * token)
+            remember(step, attention, row, place, head - step.heads, token)
+
+
+# Three or four query rows at once over the keys of one chunk: a key or value is loaded once for
+# all of them. Three, because many models have three query heads to a key/value head.
+def score_rows(four: bool) -> Any:
+    """The part that scores three rows or four."""
+
+    def score(
+        step_address: int, scores: int, q0: int, q1: int, q2: int, q3: int, keys: int, count: int
+    ) -> None:
+        """Scores of the queries and ``count`` keys, in rows of CHUNK; 32 keys at a time."""
+        step = step_at(step_address)
+        width, scale = step.key_width, spread(step.scale)
+        for block in range(0, count, 2 * TILE):
+            a0, a1, a2, a3 = no_floats(), no_floats(), no_floats(), no_floats()
+            b0, b1, b2, b3 = no_floats(), no_floats(), no_floats(), no_floats()
+            first = keys + 2 * block * width
+            second = first + 2 * TILE * width
+            for i in range(width):
+                a, b = load_halves(first + 2 * TILE * i), load_halves(second + 2 * TILE * i)
+                q = spread_float_at(q0 + 4 * i)
+                a0, b0 = multiply_add(a, q, a0), multiply_add(b, q, b0)
+                q = spread_float_at(q1 + 4 * i)
+                a1, b1 = multiply_add(a, q, a1), multiply_add(b, q, b1)
+                q = spread_float_at(q2 + 4 * i)
+                a2, b2 = multiply_add(a, q, a2), multiply_add(b, q, b2)
+                if four:
+                    q = spread_float_at(q3 + 4 * i)
+                    a3, b3 = multiply_add(a, q, a3), multiply_add(b, q, b3)
+            place = scores + 4 * block
+            store_pair(place, times(a0, scale), times(b0, scale))
+            store_pair(place + 4 * CHUNK, times(a1, scale), times(b1, scale))
+            store_pair(place + 8 * CHUNK, times(a2, scale), times(b2, scale))
+            if four:
+                store_pair(place + 12 * CHUNK, times(a3, scale), times(b3, scale))
+
+    score.__name__ = "score_four" if four else "score_three"
+    return part(score)
+
+
+@njit(**INLINED)
+def store_pair(place: int, first: Any, second: Any) -> None:
+    """32 numbers to memory."""
+    store_floats(place, first)
+    store_floats(place + 64, second)
+
+
+score_three, score_four = score_rows(False), score_rows(True)
+
+
+@part
+def weigh(scores: int, first: int, last: int, count: int, found: int) -> None:
+    """Scores of one query become exp(score − largest), 0 outside first … last − 1.
+
+    ``found`` takes the largest score and the total.
+    """
+    best = spread(MINUS_INFINITY)
+    for block in range(0, count, TILE):
+        seen = between(load_floats(scores + 4 * block), first - block, last - block)
+        best = larger(seen, best)
+        store_floats(scores + 4 * block, seen)
+    largest = largest_of(best)
+    total = no_floats()
+    for block in range(0, count, TILE):
+        weight = exp(minus(load_floats(scores + 4 * block), spread(largest)))
+        total = plus(total, weight)
+        store_floats(scores + 4 * block, weight)
+    put_float(found, largest)
+    put_float(found + 4, sum_of(total))
+
+
+def mix_rows(four: bool) -> Any:
+    """The part that mixes values for three rows or four."""
+
+    def mix(
+        weights: int, values: int, first: int, last: int, width: int,
+        m0: int, m1: int, m2: int, m3: int,
+    ) -> None:  # fmt: skip
+        """Values mixed by the weights of the queries, two vectors of columns at a time."""
+        for column in range(0, width, 2 * TILE):
+            a0, a1, a2, a3 = no_floats(), no_floats(), no_floats(), no_floats()
+            b0, b1, b2, b3 = no_floats(), no_floats(), no_floats(), no_floats()
+            for key in range(first, last):
+                value = values + 2 * (key * width + column)
+                a, b = load_halves(value), load_halves(value + 2 * TILE)
+                weight = weights + 4 * key
+                w = spread_float_at(weight)
+                a0, b0 = multiply_add(a, w, a0), multiply_add(b, w, b0)
+                w = spread_float_at(weight + 4 * CHUNK)
+                a1, b1 = multiply_add(a, w, a1), multiply_add(b, w, b1)
+                w = spread_float_at(weight + 8 * CHUNK)
+                a2, b2 = multiply_add(a, w, a2), multiply_add(b, w, b2)
+                if four:
+                    w = spread_float_at(weight + 12 * CHUNK)
+                    a3, b3 = multiply_add(a, w, a3), multiply_add(b, w, b3)
+            # backwards: past the end of the rows they are the same one again
+            if four:
+                store_pair(m3 + 4 * column, a3, b3)
+            store_pair(m2 + 4 * column, a2, b2)
+            store_pair(m1 + 4 * column, a1, b1)
+            store_pair(m0 + 4 * column, a0, b0)
+
+    mix.__name__ = "mix_four" if four else "mix_three"
+    return part(mix)
+
+
+mix_three, mix_four = mix_rows(False), mix_rows(True)
+
+
+# Which keys a query sees.
+@njit(**INLINED)
+def last_seen(step: Any, attention: Any, token: int) -> int:
+    """One more than the number of the last key that a token sees."""
+    if attention.cross != 0:
+        return integer_at(step.source_lengths + 8 * integer_at(step.rows + 8 * token))
+    return integer_at(step.places + 8 * token) + 1
+
+
+@njit(**INLINED)
+def first_seen(step: Any, attention: Any, token: int) -> int:
+    """The number of the first key that a token sees."""
+    if attention.window == 0:
+        return 0
+    return max(0, integer_at(step.places + 8 * token) + 1 - attention.window)
+
+
+# Query row number ``index`` of a group is a head of a token: token-major, heads inside.
+@njit(**INLINED)
+def partial_at(step: Any, token: int, head: int, chunk: int) -> int:
+    """Where a query's share of one chunk waits: mixed values, then largest and total."""
+    index = (token * step.heads + head) * step.chunks + chunk
+    return step.partials + 4 * index * (step.value_width + TILE)
+
+
+@part
+def attend_four(
+    step_address: int, attention_address: int, start: int, rows: int, index: int, kv_head: int,
+    chunk: int, keys: int, values: int, scratch: int,
+) -> None:  # fmt: skip
+    """Query rows index … index + 3 of a segment over one chunk; past the end, the last again."""
+    step, attention = step_at(step_address), attention_at(attention_address)
+    group = step.heads // step.kv_heads
+    i1, i2, i3 = min(index + 1, rows - 1), min(index + 2, rows - 1), min(index + 3, rows - 1)
+    t0, h0 = start + index // group, kv_head * group + index % group
+    t1, h1 = start + i1 // group, kv_head * group + i1 % group
+    t2, h2 = start + i2 // group, kv_head * group + i2 % group
+    t3, h3 = start + i3 // group, kv_head * group + i3 % group
+    base = chunk * CHUNK
+    # positions rise along a segment, so the last row sees furthest and the first furthest back
+    last = min(CHUNK, last_seen(step, attention, t3) - base)
+    first = max(0, first_seen(step, attention, t0) - base)
+    if last <= 0 or first >= CHUNK:
+        return
+    first = first // (2 * TILE) * 2 * TILE  # whole blocks, or the last would end beyond the chunk
+    count = last - first
+    four = rows - index != 3
+    scores, seen = scratch + 4 * first, keys + 2 * first * step.key_width
+    q0, q1 = query_at(step, t0, h0), query_at(step, t1, h1)
+    q2, q3 = query_at(step, t2, h2), query_at(step, t3, h3)
+    if four:
+        score_four(step_address, scores, q0, q1, q2, q3, seen, count)
+    else:
+        score_three(step_address, scores, q0, q1, q2, q3, seen, count)
+    p0, p1 = partial_at(step, t0, h0, chunk), partial_at(step, t1, h1, chunk)
+    p2, p3 = partial_at(step, t2, h2, chunk), partial_at(step, t3, h3, chunk)
+    end = 4 * step.value_width
+    origin = base + first
+    for row in range(4 if four else 3):
+        token = t0 if row == 0 else (t1 if row == 1 else (t2 if row == 2 else t3))
+        found = p0 if row == 0 else (p1 if row == 1 else (p2 if row == 2 else p3))
+        weigh(
+            scores + 4 * CHUNK * row, first_seen(step, attention, token) - origin,
+            last_seen(step, attention, token) - origin, count, found + end,
+        )  # fmt: skip
+    if four:
+        mix_four(scratch, values, first, last, step.value_width, p0, p1, p2, p3)
+    else:
+        mix_three(scratch, values, first, last, step.value_width, p0, p1, p2, p3)
+
+
+@njit(**INLINED)
+def chunks_of(step: Any, attention: Any, segment: int) -> tuple[int, int]:
+    """The first chunk of keys that a segment sees, and how many."""
+    start = integer_at(step.segment_starts + 8 * segment)
+    stop = integer_at(step.segment_starts + 8 * (segment + 1))
+    first = first_seen(step, attention, start) // CHUNK
+    return first, (last_seen(step, attention, stop - 1) + CHUNK - 1) // CHUNK - first
+
+
+@part
+def attend_to_chunk(
+    step_address: int, attention_address: int, segment: int, chunk: int, kv_head: int, scratch: int
+) -> None:
+    """Every query of a segment and of the heads that share a key/value head, over one chunk."""
+    step, attention = step_at(step_address), attention_at(attention_address)
+    cross = attention.cross != 0
+    start = integer_at(step.segment_starts + 8 * segment)
+    stop = integer_at(step.segment_starts + 8 * (segment + 1))
+    row = integer_at(step.rows + 8 * start)
+    rows = (stop - start) * (step.heads // step.kv_heads)
+    keys = attention.keys + 2 * chunk * CHUNK * step.key_width
+    keys += row * (step.source_key_row if cross else step.key_row)
+    keys += kv_head * (step.source_key_head if cross else step.key_head)
+    values = attention.values + 2 * chunk * CHUNK * step.value_width
+    values += row * (step.source_value_row if cross else step.value_row)
+    values += kv_head * (step.source_value_head if cross else step.value_head)
+    for index in range(0, rows, 4):
+        attend_four(
+            step_address, attention_address, start, rows, index, kv_head, chunk, keys, values,
+            scratch,
+        )  # fmt: skip
+
+
+@part
+def attention_units(step_address: int, attention_address: int) -> int:
+    """How many units of work the attention of all segments is."""
+    step, attention = step_at(step_address), attention_at(attention_address)
+    units = 0
+    for segment in range(step.segments):
+        units += chunks_of(step, attention, segment)[1] * step.kv_heads
+    return units
+
+
+@part
+def attend(step_address: int, attention_address: int, unit: int, scratch: int) -> None:
+    """One unit: a segment, a key/value head, a chunk."""
+    step, attention = step_at(step_address), attention_at(attention_address)
+    rest, segment = unit, 0
+    first, count = chunks_of(step, attention, 0)
+    while rest >= count * step.kv_heads:
+        rest -= count * step.kv_heads
+        segment += 1
+        first, count = chunks_of(step, attention, segment)
+    kv_head, chunk = rest // count, first + rest % count
+    attend_to_chunk(step_address, attention_address, segment, chunk, kv_head, scratch)
+
+
+@njit(**INLINED)
+def merge_head(step: Any, attention: Any, token: int, head: int, target: int) -> None:
+    """A head's output from what its chunks left."""
+    width = step.value_width
+    first = first_seen(step, attention, token) // CHUNK
+    last = (last_seen(step, attention, token) + CHUNK - 1) // CHUNK
+    largest = MINUS_INFINITY
+    for chunk in range(first, last):
+        largest = max(largest, float_at(partial_at(step, token, head, chunk) + 4 * width))
+    total = no_floats()
+    for column in range(0, width, TILE):
+        store_floats(target + 4 * column, no_floats())
+    for chunk in range(first, last):
+        partial = partial_at(step, token, head, chunk)
+        weight = exp(minus(spread_float_at(partial + 4 * width), spread(largest)))
+        total = multiply_add(weight, spread_float_at(partial + 4 * width + 4), total)
+        for column in range(0, width, TILE):
+            place = target + 4 * column
+            store_floats(
+                place, multiply_add(weight, load_floats(partial + 4 * column), load_floats(place))
+            )
+    inverse = largest_of(total)
+    for column in range(0, width, TILE):
+        place = target + 4 * column
+        store_floats(place, times(load_floats(place), spread(ONE / inverse)))
+
+
+@part
+def merge_token(
+    step_address: int, attention_address: int, token: int, mixed: int, record: int
+) -> None:
+    """A token's heads side by side, quantised."""
+    step, attention = step_at(step_address), attention_at(attention_address)
+    for head in range(step.heads):
+        merge_head(step, attention, token, head, mixed + 4 * head * step.value_width)
+    quantise(mixed, record, step.heads * step.value_width // GROUP)

@@ -1,0 +1,235 @@
+"""The runner on the CPU engine: one call for each token, all layers inside."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from clearhead.attention.torch_threads import torch_threads
+from clearhead.checkpoints.load import Loaded
+from clearhead.errors import InputError
+from clearhead.generation.engine import Engine, engine_runs_here, engine_serves, step_function
+from clearhead.generation.engine_cache import FIRST_ROOM, EngineCache
+from clearhead.generation.engine_memory import EngineMemory, blocks_of
+from clearhead.generation.engine_structures import CHUNK
+from clearhead.generation.engine_weights import rounded_up
+from clearhead.generation.torch_runner import context_of
+from clearhead.layers.block import Block
+from clearhead.models.decoder import Decoder
+from clearhead.models.encoder_decoder import EncoderDecoder
+
+_engines: weakref.WeakKeyDictionary[torch.nn.Module, Engine] = weakref.WeakKeyDictionary()
+
+
+def engine_supports(loaded: Loaded) -> bool:
+    """Whether the engine serves this model, here and as it is."""
+    if not isinstance(loaded.model, Decoder | EncoderDecoder) or not engine_serves(loaded.config):
+        return False
+    parameter = next(loaded.model.parameters())
+    return parameter.is_cpu and parameter.is_floating_point() and engine_runs_here()
+
+
+def engine_of(model: Decoder | EncoderDecoder) -> Engine:
+    """The model's engine, made once."""
+    found = _engines.get(model)
+    if found is None:
+        found = _engines[model] = Engine(model)
+    return found
+
+
+class EngineRunner:
+    """:class:`clearhead.generation.runner.Runner` on an :class:`Engine`.
+
+    A row's bits depend on its own tokens only: not on the batch, nor on the number of threads, nor
+    on whether the tokens came in one call or in many.
+    """
+
+    def __init__(self, engine: Engine, sources: list[list[int]] | None = None) -> None:
+        self.engine = engine
+        self.vocab = engine.config.vocab
+        self.context = context_of(engine.config)
+        self._lengths: list[int] = []
+        self._cache: EngineCache | None = None
+        self._attentions, self._feed_forwards = engine.records()
+        self._memory = EngineMemory(engine)
+        self._step = self._memory.step(self._attentions, self._feed_forwards)
+        self._source_cache: EngineCache | None = None
+        self._source_lengths: list[int] = []
+        if engine.crossing:
+            self._encode(sources)
+        elif sources is not None:
+            raise InputError("a decoder has no encoder that could read a source.")
+
+    @classmethod
+    def of(cls, loaded: Loaded, sources: list[list[int]] | None = None) -> EngineRunner:
+        """A runner for a loaded model; its weights are quantised once."""
+        assert isinstance(loaded.model, Decoder | EncoderDecoder)
+        return cls(engine_of(loaded.model), sources)
+
+    @property
+    def length(self) -> int:
+        """Tokens so far, in the longest row."""
+        return max(self._lengths, default=0)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Tokens so far, in each row."""
+        return list(self._lengths)
+
+    def extend(self, rows: list[list[int]]) -> Float[Tensor, "batch vocab"]:
+        """Add tokens to each row, at least one, as many as each likes; logits after the last."""
+        self._check(rows)
+        return self._run(rows, every=False)
+
+    def extend_all(self, ids: list[int]) -> Float[Tensor, "query vocab"]:
+        """Add tokens to the only row; logits after each of them."""
+        self._check([ids])
+        return self._run([ids], every=True)
+
+    def crop(self, length: int) -> None:
+        """Forget everything from position ``length`` on, in all rows; a source stays."""
+        if not 0 <= length <= self.length:
+            raise InputError(f"crop to 0 … {self.length} tokens, the cache's length; got {length}.")
+        self._lengths = [min(row, length) for row in self._lengths]
+
+    def reorder(self, rows: list[int]) -> None:
+        """Make row i what row ``rows[i]`` was; there may be more or fewer rows afterwards."""
+        if self._cache is None:
+            raise InputError("reorder: the cache is empty, there are no rows yet.")
+        if rows and not 0 <= min(rows) <= max(rows) < len(self._lengths):
+            raise InputError(f"reorder: rows must be 0 … {len(self._lengths) - 1}; got {rows}.")
+        self._cache.reorder(rows, self.length)
+        if self._source_cache is not None:
+            self._source_cache.reorder(rows, max(self._source_lengths))
+            self._source_lengths = [self._source_lengths[row] for row in rows]
+        self._lengths = [self._lengths[row] for row in rows]
+        self._point()
+
+    def _check(self, rows: list[list[int]]) -> None:
+        if not rows or not all(rows):
+            raise InputError("every row of a batch needs at least one token; got an empty one.")
+        if self._lengths and len(rows) != len(self._lengths):
+            raise InputError(f"this batch has {len(self._lengths)} rows; got {len(rows)}.")
+        if self._source_lengths and len(rows) != len(self._source_lengths):
+            raise InputError(
+                f"there are {len(self._source_lengths)} sources; got {len(rows)} rows."
+            )
+        low, high = min(map(min, rows)), max(map(max, rows))
+        if low < 0 or high >= self.vocab:
+            raise InputError(
+                f"token ids must be 0 … {self.vocab - 1}, the vocabulary; got {low} … {high}.",
+                hint="does the tokenizer belong to this model?",
+            )
+        before = self._lengths or [0] * len(rows)
+        needed = max(old + len(new) for old, new in zip(before, rows, strict=True))
+        if self.engine.config.positions == "learned" and needed > self.engine.config.context:
+            raise InputError(
+                f"{needed} tokens do not fit into this model's context of "
+                f"{self.engine.config.context}.",
+                hint="shorten the text.",
+            )
+        self._fit(len(rows), needed)
+
+    def _fit(self, batch: int, needed: int) -> None:
+        """Make the batch's cache, or make room in it."""
+        sizes = self.engine.sizes
+        if self._cache is None:
+            self._lengths = [0] * batch
+            self._cache = EngineCache.empty(
+                sizes["layers"], batch, sizes["kv_heads"], max(needed, FIRST_ROOM),
+                sizes["key_width"], sizes["value_width"],
+            )  # fmt: skip
+            self._point()
+        elif needed > self._cache.room:
+            self._cache.grow(needed, self.length)
+            self._point()
+
+    def _point(self) -> None:
+        """Tell the records where the caches and the tables of positions lie."""
+        assert self._cache is not None
+        step, room = self._step, self._cache.room
+        step.key_row, step.key_head, step.value_row, step.value_head = self._cache.strides()
+        tables = self.engine.position_table(room)
+        step.positions = 0 if tables is None else tables.data_ptr()
+        self._tables = [tables]
+        chunks = room // CHUNK
+        if self._source_cache is not None:
+            (
+                step.source_key_row, step.source_key_head,
+                step.source_value_row, step.source_value_head,
+            ) = self._source_cache.strides()  # fmt: skip
+            chunks = max(chunks, self._source_cache.room // CHUNK)
+        step.chunks = chunks
+        self._memory.make_partials(step, chunks)
+        layer = cross_layer = 0
+        for attention in self._attentions:
+            if attention.cross:
+                assert self._source_cache is not None
+                cache, number = self._source_cache, cross_layer
+                cross_layer += 1
+            else:
+                cache, number = self._cache, layer
+                table = self.engine.rotary_table(layer, room)
+                attention.rotary = 0 if table is None else table.data_ptr()
+                self._tables.append(table)
+                layer += 1
+            attention.keys = cache.keys[number].data_ptr()
+            attention.values = cache.values[number].data_ptr()
+
+    def _run(self, rows: list[list[int]], *, every: bool) -> Float[Tensor, "wanted vocab"]:
+        threads = torch_threads()
+        assert threads is not None
+        wanted = sum(map(len, rows)) if every else len(rows)
+        logits = torch.empty(wanted, rounded_up(self.vocab))
+        step, memory, count = self._step, self._memory, self.engine.threads
+        memory.make_private(step, count)
+        memory.say_source_lengths(step, self._source_lengths)
+        step.logits, step.logits_row = logits.data_ptr(), 4 * logits.stride(0)
+        for block in blocks_of(rows, self._lengths):
+            memory.fill(step, block, rows, every=every)
+            memory.clear_tickets(step)
+            threads.run(step_function(), ctypes.byref(step), count)
+            step.logits += step.wanted * step.logits_row
+        self._lengths = [old + len(new) for old, new in zip(self._lengths, rows, strict=True)]
+        return self._finished(logits[:, : self.vocab])
+
+    def _finished(self, logits: Float[Tensor, "wanted vocab"]) -> Float[Tensor, "wanted vocab"]:
+        config = self.engine.config
+        if config.output_scale != 1.0:
+            logits = logits * config.output_scale
+        if config.output_softcap is not None:
+            logits = config.output_softcap * torch.tanh(logits / config.output_softcap)
+        return logits
+
+    def _encode(self, sources: list[list[int]] | None) -> None:
+        """The encoder on torch, and the keys and values of every cross-attention, once."""
+        if not sources or not all(sources):
+            raise InputError("an encoder-decoder model needs the source that it is to read.")
+        model, sizes = self.engine.model, self.engine.sizes
+        assert isinstance(model, EncoderDecoder)
+        self._source_lengths = [len(source) for source in sources]
+        longest = max(self._source_lengths)
+        cache = self._source_cache = EngineCache.empty(
+            sizes["layers"], len(sources), sizes["kv_heads"], longest,
+            sizes["key_width"], sizes["value_width"],
+        )  # fmt: skip
+        ids = torch.tensor([source + [0] * (longest - len(source)) for source in sources])
+        real = torch.arange(longest) < torch.tensor(self._source_lengths)[:, None]
+        training = model.training
+        model.eval()
+        with torch.no_grad():
+            states, _ = model.encode(ids, real=None if bool(real.all()) else real)
+            for layer, block in enumerate(model.decoder.blocks):
+                assert isinstance(block, Block) and block.cross_attention is not None
+                cross = block.cross_attention
+                split = (sizes["kv_heads"], -1)
+                cache.fill(
+                    layer,
+                    cross.key(states).unflatten(-1, split),
+                    cross.value(states).unflatten(-1, split),
+                )
+        model.train(training)

@@ -1,0 +1,124 @@
+"""The runner on torch: any model, any device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from clearhead.errors import InputError
+from clearhead.models.config import ModelConfig
+from clearhead.models.decoder import Decoder
+from clearhead.models.encoder_decoder import EncoderDecoder
+
+UNBOUNDED = ("relative", "alibi", "none")  # positions that any distance has
+
+
+class TorchRunner:
+    """:class:`clearhead.generation.runner.Runner` for our models, with a ``ModelCache``.
+
+    An encoder-decoder model needs its ``sources``, one for each row: they are encoded here, once,
+    and their keys and values projected with the first ``extend``.
+    """
+
+    def __init__(
+        self, model: Decoder | EncoderDecoder, sources: list[list[int]] | None = None
+    ) -> None:
+        self.model = model
+        self.vocab = model.config.vocab
+        self.context = context_of(model.config)
+        self.cache = model.new_cache()
+        self._device = next(model.parameters()).device
+        self._sources = self._encoded(sources)
+
+    @property
+    def length(self) -> int:
+        """Tokens so far, in the longest row."""
+        return self.cache.length
+
+    @property
+    def lengths(self) -> list[int]:
+        """Tokens so far, in each row."""
+        return [int(length) for length in self.cache.lengths]
+
+    def extend(self, rows: list[list[int]]) -> Float[Tensor, "batch vocab"]:
+        """Add tokens to each row, at least one, as many as each likes; logits after the last."""
+        with self._running():
+            return self._logits(*self._padded(rows), last_only=True)[:, 0]
+
+    def extend_all(self, ids: list[int]) -> Float[Tensor, "query vocab"]:
+        """Add tokens to the only row; logits after each of them."""
+        with self._running():
+            return self._logits(*self._padded([ids]), last_only=False)[0]
+
+    def crop(self, length: int) -> None:
+        """Forget everything from position ``length`` on, in all rows; a source stays."""
+        self.cache.crop(length)
+
+    def reorder(self, rows: list[int]) -> None:
+        """Make row i what row ``rows[i]`` was; there may be more or fewer rows afterwards."""
+        self.cache.reorder(torch.tensor(rows, dtype=torch.int64))
+
+    def _logits(
+        self,
+        ids: Int[Tensor, "batch query"],
+        real: Bool[Tensor, "batch query"] | None,
+        *,
+        last_only: bool,
+    ) -> Float[Tensor, "batch query_or_1 vocab"]:
+        if isinstance(self.model, Decoder):
+            logits = self.model(ids, real=real, cache=self.cache, last_only=last_only)
+        else:
+            states, counts = self._sources or (None, None)
+            logits = self.model.decode(
+                ids, states, counts, real=real, cache=self.cache, last_only=last_only
+            )
+            self._sources = None  # the cache has their keys and values now
+        return logits.float().cpu()  # type: ignore[no-any-return]
+
+    def _encoded(
+        self, sources: list[list[int]] | None
+    ) -> tuple[Float[Tensor, "batch key model"], Int[Tensor, " batch"] | None] | None:
+        if isinstance(self.model, Decoder):
+            if sources is not None:
+                raise InputError("a decoder has no encoder that could read a source.")
+            return None
+        if not sources:
+            raise InputError("an encoder-decoder model needs the source that it is to read.")
+        with self._running():
+            ids, real = self._padded(sources)
+            return self.model.encode(ids, real=real)
+
+    def _padded(
+        self, rows: list[list[int]]
+    ) -> tuple[Int[Tensor, "batch query"], Bool[Tensor, "batch query"] | None]:
+        """Rows of any length as one tensor, and which tokens are real unless all are."""
+        longest = max(map(len, rows), default=0)
+        if not longest or not all(rows):
+            raise InputError("every row of a batch needs at least one token; got an empty one.")
+        ids = torch.tensor([row + [0] * (longest - len(row)) for row in rows], device=self._device)
+        if all(len(row) == longest for row in rows):
+            return ids, None
+        counts = torch.tensor([[len(row)] for row in rows], device=self._device)
+        return ids, torch.arange(longest, device=self._device) < counts
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """No gradients, no dropout, whatever the model is being used for otherwise."""
+        training = self.model.training
+        if training:
+            self.model.eval()
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            if training:
+                self.model.train()
+
+
+def context_of(config: ModelConfig) -> int | None:
+    """How many tokens a model's positions are made for; None where any number is fine."""
+    return None if config.positions in UNBOUNDED else config.context

@@ -1,0 +1,160 @@
+"""Any block of one head's attention, computed again from q, k and each row's log-sum-exp.
+
+    weight = exp(cap(scale · q · k) + bias − logsum)   where visible, otherwise 0
+
+Nothing larger than the block is ever made, whatever the length of the text. Half precision is
+computed in float32, as the kernels do inside; float64 stays float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from clearhead.trace.record import LayerRecord
+from clearhead.trace.row_rules import RowMask
+
+BLOCK_ROWS, BLOCK_COLUMNS = 512, 2048  # 4 MB in float32: it stays in the cache between two passes
+DENSE_MASK = 1 << 22  # cells of a mask that may be spelled out to pick scattered ones from it
+
+
+@dataclass(frozen=True)
+class Places:
+    """Positions along one axis: a run of them, or any that lie within the run (``index``)."""
+
+    run: range
+    index: Tensor | None = None
+
+    @classmethod
+    def at(cls, index: Tensor) -> Places:
+        """These positions, in this order, repeated ones too."""
+        if index.numel() == 0:
+            return cls(range(0))
+        low, high = int(index.min()), int(index.max())
+        if index.numel() == high - low + 1 and bool((index.diff() == 1).all()):
+            return cls(range(low, high + 1))
+        return cls(range(low, high + 1), index)
+
+    def __len__(self) -> int:
+        return len(self.run) if self.index is None else self.index.numel()
+
+    def part(self, part: slice) -> Places:
+        """Some of these positions, counted from the first."""
+        return Places(self.run[part]) if self.index is None else Places.at(self.index[part])
+
+    def of(self, tensor: Tensor) -> Tensor:
+        """The entries of a tensor whose first axis has every position."""
+        if self.index is None:
+            return tensor[self.run.start : self.run.stop]
+        return tensor.index_select(0, self.index.to(tensor.device))
+
+    def within(self, tensor: Tensor, axis: int) -> Tensor:
+        """The entries of a tensor whose axis begins at the run's start."""
+        if self.index is None:
+            return tensor
+        return tensor.index_select(axis, self.index.to(tensor.device) - self.run.start)
+
+
+class ExactHead:
+    """One head over one sequence of a batch."""
+
+    def __init__(self, record: LayerRecord, batch: int, head: int) -> None:
+        query, key, value = record.query, record.key, record.value
+        shared = head // (query.shape[1] // key.shape[1])
+        self.batch, self.head = batch, head
+        self.query, self.key = query[batch, head], key[batch, shared]
+        self.value = None if value is None else value[batch, shared]
+        self.dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+        self.logsum = record.logsum[batch, head]
+        self.scale, self.softcap = record.facts.scale, record.facts.softcap
+        self.rules = _rules_of_head(record, head)
+
+    def scores(self, rows: Places, columns: Places) -> Float[Tensor, "rows columns"]:
+        """Scaled, capped, biased scores; −∞ where a query may not look."""
+        query = rows.of(self.query).to(self.dtype) * self.scale
+        scores = query @ columns.of(self.key).to(self.dtype).T
+        if self.softcap is not None:
+            scores.div_(self.softcap).tanh_().mul_(self.softcap)
+        for part, rule in (("bias", self.rules.bias), ("mask", self.rules.visible)):
+            for where, run in _runs(rows, columns):
+                spelled = rule(self.batch, run.run, columns.run)
+                if spelled is None:
+                    continue
+                spelled = spelled[self.head if spelled.shape[0] > 1 else 0]
+                spelled = columns.within(run.within(spelled, 0), 1).to(scores.device)
+                if part == "bias":
+                    scores[where] += spelled
+                else:
+                    scores[where].masked_fill_(~spelled, -torch.inf)
+        return scores
+
+    def logsums(self, rows: Places) -> Float[Tensor, " rows"]:
+        """The rows' log-sum-exps; 0, not −∞, for one that sees nothing."""
+        logsum = rows.of(self.logsum).to(self.dtype)
+        return torch.where(logsum == -torch.inf, 0.0, logsum)
+
+    def logs(self, rows: Places, columns: Places) -> Float[Tensor, "rows columns"]:
+        """The logarithms of the weights."""
+        return self.scores(rows, columns).sub_(self.logsums(rows)[:, None])
+
+    def weights(self, rows: Places, columns: Places) -> Float[Tensor, "rows columns"]:
+        """The weights."""
+        return self.logs(rows, columns).exp_()
+
+    def reach(self, rows: range) -> range:
+        """Keys outside of which these rows see nothing, as far as the rules tell at once."""
+        low, high, first = self.key.shape[0], 0, 0
+        for piece in self.rules.pieces:
+            span = range(max(rows.start - first, 0), min(rows.stop - first, piece.rows))
+            first += piece.rows
+            if len(span):
+                reached = _reach(piece.mask, self.batch, span, piece.keys)
+                low, high = min(low, reached.start), max(high, reached.stop)
+        return range(low, max(low, min(high, self.key.shape[0])))
+
+    def blocks(self, rows: Places) -> Iterator[range]:
+        """Runs of keys that together hold everything these rows see."""
+        reached = self.reach(rows.run)
+        for first in range(reached.start, reached.stop, BLOCK_COLUMNS):
+            yield range(first, min(first + BLOCK_COLUMNS, reached.stop))
+
+
+def _rules_of_head(record: LayerRecord, head: int) -> LayerRecord:
+    """The record, with biases by distance for this head alone: they are spelled out cell by cell,
+    and doing that for every head would multiply the work by their number."""
+    pieces = record.pieces
+    if not any(piece.bias is not None and piece.bias.diagonals is not None for piece in pieces):
+        return record
+    alone = [
+        piece.heads([head])
+        if piece.bias is not None and piece.bias.diagonals is not None
+        else piece
+        for piece in pieces
+    ]
+    return LayerRecord(record.facts, record.query, record.key, record.logsum, pieces=alone)
+
+
+def _runs(rows: Places, columns: Places) -> Iterator[tuple[slice, Places]]:
+    """The rows in groups whose masks can be spelled out from one run without waste."""
+    if rows.index is None or len(rows.run) * len(columns.run) <= DENSE_MASK:
+        yield slice(0, len(rows)), rows
+        return
+    for place, row in enumerate(rows.index.tolist()):
+        yield slice(place, place + 1), Places(range(row, row + 1))
+
+
+def _reach(mask: RowMask | None, batch: int, rows: range, keys: int) -> range:
+    if mask is None or mask.dense is not None:
+        return range(keys)
+    part = slice(rows.start, rows.stop)
+    low, high = (side[batch if side.shape[0] > 1 else 0][part] for side in (mask.low, mask.high))
+    if mask.whole is not None and bool(mask.whole[batch if len(mask.whole) > 1 else 0][part].any()):
+        return range(keys)
+    seeing = low < high
+    if not bool(seeing.any()):
+        return range(0)
+    return range(max(0, int(low[seeing].min())), min(int(high[seeing].max()), keys))

@@ -1,0 +1,343 @@
+"""What one attention layer computed, linear in tokens: q, k and each row's log-sum-exp.
+
+This is the interface between watching (who sees attention calls) and looking (what is computed from
+them). Every weight can be had again, exactly, from
+
+    weight = exp(cap(scale · q · k) + bias − logsum)   where visible, otherwise 0
+
+with cap(s) = softcap · tanh(s / softcap), or s without a softcap. Details that a reader of records
+must know:
+
+- A row that sees nothing has logsum 0, so that its weights are exp(−∞ − 0) = 0 and never NaN.
+- Sinks are part of logsum already: rows then sum to 1 − exp(sink − logsum).
+- A model that hides keys with a huge finite number spreads a row that sees nothing evenly over all
+  keys. Such a row is kept with a query of zeros, all keys visible and logsum = log(keys): what the
+  model computed, in the same formula. ``facts.note`` says so.
+- With ``heads=`` only some heads are kept: ``head_numbers`` gives the model's number of each head
+  along the head axis. Keys are then kept once for each kept head.
+- ``pieces`` are the masks and biases as plain tensors (see ``row_rules.py``): for saving.
+- A record may grow while the block of ``watch`` runs; every property is right at any time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from clearhead.trace.row_rules import Piece
+
+
+@dataclass(frozen=True)
+class LayerFacts:
+    """What a layer is, without any of its numbers."""
+
+    name: str  # "L16"; "E3" in the encoder of an encoder-decoder; "C3" its cross-attention
+    path: str  # of the module, "model.layers.16.self_attn"; "" if unknown
+    kind: Literal["self", "cross"]
+    causal: bool  # nothing above the diagonal was visible
+    heads: int  # of the model, also where fewer are kept
+    kv_heads: int
+    key_dim: int
+    value_dim: int
+    scale: float
+    softcap: float | None
+    dtype: torch.dtype  # of the model's own computation
+    note: str  # what a reader must know, e.g. "weights before dropout"
+
+
+class Parents:
+    """Which earlier sequence each sequence of a step goes on from: beams die and split.
+
+    All layers of a step share one; the deeper ones tell more, so it is filled while the step runs.
+    """
+
+    def __init__(self, order: Int[Tensor, " batch"] | None = None) -> None:
+        self.order = order
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """What one call adds to a record: rows, and the keys that were not there before."""
+
+    query: Float[Tensor, "batch head query key_dim"]
+    key: Float[Tensor, "batch kv_head new_key key_dim"]
+    value: Float[Tensor, "batch kv_head new_key value_dim"] | None
+    logsum: Float[Tensor, "batch head query"]
+    output: Float[Tensor, "batch head query value_dim"] | None
+    piece: Piece
+    parents: Parents | None = None
+
+    @property
+    def order(self) -> Int[Tensor, " batch"] | None:
+        """Which sequence of the chunk before each one goes on from; None: every one from itself."""
+        return None if self.parents is None else self.parents.order
+
+
+class LayerRecord:
+    """What one attention layer computed for one batch of sequences.
+
+    Rows are queries in the order in which they were computed: the prompt, then every step.
+    """
+
+    def __init__(
+        self,
+        facts: LayerFacts,
+        query: Float[Tensor, "batch head query key_dim"],
+        key: Float[Tensor, "batch kv_head key key_dim"],
+        logsum: Float[Tensor, "batch head query"],
+        *,
+        value: Float[Tensor, "batch kv_head key value_dim"] | None = None,
+        output: Float[Tensor, "batch head query value_dim"] | None = None,
+        sinks: Float[Tensor, " head"] | None = None,
+        pieces: list[Piece] | None = None,
+        head_numbers: tuple[int, ...] | None = None,
+    ) -> None:
+        self.facts, self.sinks = facts, sinks
+        self.head_numbers = head_numbers or tuple(range(query.shape[1]))
+        whole = Piece(query.shape[2], key.shape[2])
+        self._pieces = [whole] if pieces is None else list(pieces)
+        self._chunks = [Chunk(query, key, value, logsum, output, whole)]
+        self.rows, self.keys = query.shape[2], key.shape[2]
+
+    @property
+    def shape(self) -> torch.Size:
+        """(batch, head, query, key_dim), without putting the queries together."""
+        batch, heads, _, key_dim = self._chunks[-1].query.shape
+        return torch.Size((batch, heads, self.rows, key_dim))
+
+    @property
+    def query(self) -> Float[Tensor, "batch head query key_dim"]:
+        """All queries so far."""
+        return self._settled().query
+
+    @property
+    def key(self) -> Float[Tensor, "batch kv_head key key_dim"]:
+        """All keys so far."""
+        return self._settled().key
+
+    @property
+    def value(self) -> Float[Tensor, "batch kv_head key value_dim"] | None:
+        """All values so far, when they were asked for."""
+        return self._settled().value
+
+    @property
+    def logsum(self) -> Float[Tensor, "batch head query"]:
+        """Log-sum-exp of each row's masked, biased, capped scores, sinks included."""
+        return self._settled().logsum
+
+    @property
+    def output(self) -> Float[Tensor, "batch head query value_dim"] | None:
+        """The layer's own output before W_O, when values are kept: for the proof."""
+        return self._settled().output
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """Masks and biases of consecutive runs of rows, as plain tensors."""
+        self._settled()
+        return list(self._pieces)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of q, k, v, output and logsum."""
+        tensors = [
+            part
+            for chunk in self._chunks
+            for part in (chunk.query, chunk.key, chunk.value, chunk.output, chunk.logsum)
+            if part is not None
+        ]
+        return sum(part.numel() * part.element_size() for part in tensors)
+
+    def head_index(self, number: int) -> int | None:
+        """Where the model's head stands along the head axis; None if it was not kept."""
+        return self.head_numbers.index(number) if number in self.head_numbers else None
+
+    def visible(
+        self, batch: int, rows: range, columns: range
+    ) -> Bool[Tensor, "head_or_1 rows columns"] | None:
+        """Which cells of a block are visible; None if all of them are."""
+        parts = [
+            (piece, span, _piece_mask(piece, batch, span, columns))
+            for piece, span in self._pieces_of(rows)
+        ]
+        if all(seen is None for _, _, seen in parts):
+            return None
+        device = self._chunks[0].query.device
+        spelled = [
+            torch.ones(1, len(span), len(columns), dtype=torch.bool, device=device)
+            if seen is None
+            else seen
+            for _, span, seen in parts
+        ]
+        return _stacked(spelled)
+
+    def bias(
+        self, batch: int, rows: range, columns: range
+    ) -> Float[Tensor, "head_or_1 rows columns"] | None:
+        """What is added to the scaled, capped scores of a block; None if nothing is."""
+        pieces = self._pieces_of(rows)
+        if all(piece.bias is None for piece, _ in pieces):
+            return None
+        like = self._chunks[0].logsum
+        return _stacked(
+            [
+                like.new_zeros(1, len(span), len(columns))
+                if piece.bias is None
+                else _piece_bias(piece, batch, span, columns)
+                for piece, span in pieces
+            ]
+        )
+
+    def append(self, chunk: Chunk) -> None:
+        """Add the rows of another call, and its new keys."""
+        self._chunks.append(chunk)
+        self.rows += chunk.query.shape[2]
+        self.keys += chunk.key.shape[2]
+
+    def replace_keys(self, key: Tensor, value: Tensor | None) -> None:
+        """All keys anew: rows of different lengths wrote into the middle of their cache."""
+        self._chunks = [replace(self._settled(), key=key, value=value)]
+        self.keys = key.shape[2]
+
+    def forget_padding(self, lengths: Int[Tensor, " batch"]) -> None:
+        """Rows that stood at padding, behind each sequence's length, see nothing from now on.
+
+        Their keys are about to be written over by the sequence's next tokens.
+        """
+        now, pieces, first = self._settled(), [], 0
+        padding = torch.zeros(now.logsum.shape[0], self.rows, dtype=torch.bool)
+        for piece in self._pieces:
+            mask = piece.mask
+            if mask is not None and mask.dense is None:
+                behind = (mask.high > lengths[:, None]).to(padding.device)
+                padding[:, first : first + piece.rows] = behind
+                high = mask.high.masked_fill(behind.to(mask.high.device), 0)
+                low = mask.low.expand_as(high).masked_fill(behind.to(mask.high.device), 0)
+                piece = replace(piece, mask=replace(mask, low=low, high=high))
+            pieces.append(piece)
+            first += piece.rows
+        self._pieces = pieces
+        rows = padding.to(now.logsum.device)[:, None]
+        output = None if now.output is None else now.output.masked_fill(rows[..., None], 0.0)
+        logsum = now.logsum.masked_fill(rows, 0.0)
+        self._chunks = [replace(now, logsum=logsum, output=output)]
+
+    def truncate(self, rows: int, keys: int) -> None:
+        """Forget later rows and keys: the model's cache was cropped."""
+        now, left, kept = self._settled(), rows, []
+        for piece in self._pieces:
+            if left > 0:
+                kept.append(piece if piece.rows <= left else piece.head(left))
+            left -= piece.rows
+        self._pieces = kept
+        self._chunks = [
+            replace(
+                now,
+                query=now.query[:, :, :rows],
+                key=now.key[:, :, :keys],
+                value=None if now.value is None else now.value[:, :, :keys],
+                logsum=now.logsum[:, :, :rows],
+                output=None if now.output is None else now.output[:, :, :rows],
+            )
+        ]
+        self.rows, self.keys = rows, keys
+
+    def _pieces_of(self, rows: range) -> list[tuple[Piece, range]]:
+        """The pieces that hold these rows, each with the rows as it counts them."""
+        self._settled()
+        found, first = [], 0
+        for piece in self._pieces:
+            start, stop = max(rows.start - first, 0), min(rows.stop - first, piece.rows)
+            if start < stop:
+                found.append((piece, range(start, stop)))
+            first += piece.rows
+        return found
+
+    def _settled(self) -> Chunk:
+        """All chunks made one; sequences that went on from others (beams) get those's past."""
+        if len(self._chunks) == 1:
+            return self._chunks[0]
+        chunks, pieces = [self._chunks[-1]], [self._chunks[-1].piece]
+        order = self._chunks[-1].order
+        for chunk in reversed(self._chunks[:-1]):
+            first = chunk is self._chunks[0]
+            held = list(self._pieces) if first else [chunk.piece]
+            if order is not None:
+                chunks.append(_take(chunk, order))
+                held = [piece.take(order) for piece in held]
+                order = order if chunk.order is None else chunk.order[order]
+            else:
+                chunks.append(chunk)
+                order = chunk.order
+            pieces = held + pieces
+        chunks.reverse()
+        self._pieces = _joined_pieces(pieces)
+        self._chunks = [_joined(chunks, self._pieces[0])]
+        return self._chunks[0]
+
+
+def _piece_mask(piece: Piece, batch: int, rows: range, columns: range) -> Tensor | None:
+    """The mask of a block; keys that came after the piece were not there to be seen."""
+    there = range(columns.start, max(columns.start, min(columns.stop, piece.keys)))
+    seen = None if piece.mask is None else piece.mask.block(batch, rows, there)
+    missing = len(columns) - len(there)
+    if missing == 0:
+        return seen
+    if seen is None:
+        seen = torch.ones(1, len(rows), len(there), dtype=torch.bool)
+    return torch.nn.functional.pad(seen, (0, missing), value=False)
+
+
+def _piece_bias(piece: Piece, batch: int, rows: range, columns: range) -> Tensor:
+    assert piece.bias is not None
+    there = range(columns.start, max(columns.start, min(columns.stop, piece.keys)))
+    part = piece.bias.block(batch, rows, there)
+    return torch.nn.functional.pad(part, (0, len(columns) - len(there)))
+
+
+def _stacked(parts: list[Tensor]) -> Tensor:
+    """Blocks one below the other, with as many heads as the one that has most."""
+    heads = max(part.shape[0] for part in parts)
+    return torch.cat([part.expand(heads, -1, -1) for part in parts], dim=1)
+
+
+def _take(chunk: Chunk, order: Tensor) -> Chunk:
+    return replace(
+        chunk,
+        query=chunk.query[order],
+        key=chunk.key[order],
+        value=None if chunk.value is None else chunk.value[order],
+        logsum=chunk.logsum[order],
+        output=None if chunk.output is None else chunk.output[order],
+    )
+
+
+def _joined(chunks: list[Chunk], piece: Piece) -> Chunk:
+    def join(parts: list[Tensor | None]) -> Tensor | None:
+        there = [part for part in parts if part is not None]
+        return torch.cat(there, dim=2) if len(there) == len(parts) else None
+
+    query, key, logsum = (
+        join([getattr(chunk, name) for chunk in chunks]) for name in ("query", "key", "logsum")
+    )
+    assert query is not None and key is not None and logsum is not None
+    value, output = (
+        join([getattr(chunk, name) for chunk in chunks]) for name in ("value", "output")
+    )
+    return Chunk(query, key, value, logsum, output, piece)
+
+
+def _joined_pieces(pieces: list[Piece]) -> list[Piece]:
+    from clearhead.trace.row_joins import joined
+
+    kept = pieces[:1]
+    for piece in pieces[1:]:
+        both = joined(kept[-1], piece)
+        if both is None:
+            kept.append(piece)
+        else:
+            kept[-1] = both
+    return kept
