@@ -6,8 +6,11 @@ One run, alternating rounds, medians. 8 heads of width 64, batch 1, float32 unle
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from measure import machine, medians, megabytes, peak_memory, publish, seconds, table
@@ -16,7 +19,7 @@ from torch.nn import functional
 
 import clearhead as ch
 
-HEADS, WIDTH = 8, 64
+HEADS, WIDTH, SHORT = 8, 64, 256
 SDPA = functional.scaled_dot_product_attention
 
 
@@ -153,26 +156,51 @@ def decoding(caches: list[int]) -> str:
     return table(["cached tokens", "SDPA, enable_gqa", "ours", "faster"], rows)
 
 
+MEMORY_CASES: dict[str, dict[str, Any]] = {
+    "causal": {"causal": True},
+    "window": {"causal": True, "window": 256},
+    "softcap": {"softcap": 30.0},
+    "causal, with backward": {"causal": True},
+}
+
+
+def one_memory(case: str, length: int) -> None:
+    """Runs alone in a process: what one call takes above its inputs, in bytes."""
+    grad = "backward" in case
+    ch.attention(*tensors(SHORT, grad=grad), **MEMORY_CASES[case])  # what stays for good
+    inputs = tensors(length, grad=grad)
+    before = peak_memory()
+    if grad:
+        backward(ch.attention, inputs, **MEMORY_CASES[case])
+    else:
+        with torch.no_grad():
+            ch.attention(*inputs, **MEMORY_CASES[case])
+    print(peak_memory() - before)
+
+
 def memory(lengths: list[int]) -> str:
-    """Peak memory above the inputs."""
+    """Peak memory above the inputs, each in a fresh process."""
     rows = []
     for length in lengths:
         row = [f"{length:,}"]
-        for options in ({"causal": True}, {"causal": True, "window": 256}, {"softcap": 30.0}):
-            inputs = tensors(length)
-            with torch.no_grad():
-                row.append(megabytes(peak_memory(partial(ch.attention, *inputs, **options))))
-        inputs = tensors(length, grad=True)
-        row.append(megabytes(peak_memory(partial(backward, ch.attention, inputs, causal=True))))
+        for case in MEMORY_CASES:
+            command = [sys.executable, __file__, "--memory", case, "--length", str(length)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            row.append(megabytes(int(done.stdout)))
         rows.append(row)
-    return table(["tokens", "causal", "window", "softcap", "causal, with backward"], rows)
+    return table(["tokens", *MEMORY_CASES], rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="short lengths only")
     parser.add_argument("--publish", action="store_true", help="write docs/benchmarks.md")
+    parser.add_argument("--memory", choices=list(MEMORY_CASES), help=argparse.SUPPRESS)
+    parser.add_argument("--length", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.memory:
+        one_memory(given.memory, given.length)
+        return
     lengths = [128, 512, 1024, 2048] + ([] if given.quick else [4096, 8192, 16384])
     parts = [f"`python benchmarks/attention.py` on {machine()}. {HEADS} heads of width {WIDTH}."]
     for title, work in (

@@ -19,6 +19,7 @@ import sys
 import time
 import venv
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,7 @@ class Transformers:
 
         transformers.logging.set_verbosity_error()
         transformers.logging.disable_progress_bar()
+        os.environ["TQDM_DISABLE"] = "1"  # the conversion's own bar
         self.cache = transformers.DynamicCache
         self.model = transformers.AutoModelForCausalLM.from_pretrained(
             str(path.parent), gguf_file=path.name, dtype=torch.float32
@@ -263,7 +265,8 @@ def bandwidth() -> float:
     vector = torch.ones(8_192)
     best = math.inf
     for _ in range(7):
-        for work in (lambda: matrix.sum(), lambda: torch.mv(matrix, vector)):
+        reads: list[Callable[[], object]] = [matrix.sum, partial(torch.mv, matrix, vector)]
+        for work in reads:
             start = time.perf_counter()
             work()
             best = min(best, time.perf_counter() - start)

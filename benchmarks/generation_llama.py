@@ -5,16 +5,16 @@ Reads one JSON request a line and answers each with one line: llama.cpp's own ti
 
 from __future__ import annotations
 
+import importlib
 import json
 import resource
 import sys
 import threading
 from typing import Any
 
-import xllamacpp
-
 
 def server(path: str, threads: int, context: int, rows: int) -> Any:
+    xllamacpp = importlib.import_module("xllamacpp")  # in its own environment only
     params = xllamacpp.CommonParams()
     params.model.path = path
     params.n_ctx = context * rows

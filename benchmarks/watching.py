@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from measure import machine, medians, megabytes, peak_memory, publish, seconds, table
+from measure import machine, medians, megabytes, memory_of, publish, seconds, table
 
 ROOT = Path(__file__).resolve().parents[1]
 LENS_FOLDER = ROOT / "build" / "bench-transformer-lens"
@@ -263,7 +263,7 @@ def looking(lengths: list[int]) -> str:
             },
             rounds,
         )
-        memory = peak_memory(partial(head.map, 1024, limit=None))
+        memory = memory_of(partial(head.map, 1024, limit=None))
         rows.append(
             [
                 f"{length:,}", seconds(took["row"]), seconds(took["tile"]), seconds(took["map"]),

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from clearhead.attention import masks
 from clearhead.attention.steps import attention_steps
+from clearhead.trace.chunks import Chunk, Parents
 from clearhead.trace.log_sum import log_sum
 from clearhead.trace.mask_rules import RuleBook
-from clearhead.trace.record import Chunk, LayerFacts, LayerRecord, Parents
+from clearhead.trace.record import LayerFacts, LayerRecord
 from clearhead.trace.row_rules import Piece, RowBias, RowMask
 from clearhead.trace.sighting import Sighting
 

@@ -117,7 +117,7 @@ def test_a_checkpointed_forward_is_seen_once() -> None:
     class Checkpointed(Net):
         def forward(self, states: Tensor, **options: Any) -> Tensor:
             for block in self.blocks:
-                states = states + checkpoint(block, states, use_reentrant=False)  # type: ignore[operator]
+                states = states + checkpoint(block, states, use_reentrant=False)
             return states
 
     net = Checkpointed(Attention(20, 4), Attention(20, 4))

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from clearhead.attention.call import Call, attention_call
+from clearhead.attention.call import CAUSAL, Call, attention_call
 from clearhead.attention.fast import fast_output
 from clearhead.attention.masks import Mask
 from clearhead.attention.observers import OBSERVERS
@@ -68,7 +68,8 @@ def _refuse_nan(call: Call, output: Tensor, logsum: Tensor | None) -> None:
     """NaN shows in the output, or, where the kernel takes a NaN query for one that sees nothing,
     as a log-sum-exp of 0. Only then are the arguments searched."""
     shown = math.isnan(output.sum().item())
-    if logsum is not None and (call.key.shape[2] < HIDES_NAN or call.mask is not None):
+    kernel_masks = call.mask is None or call.mask is CAUSAL  # of its own, block by block
+    if logsum is not None and (call.key.shape[2] < HIDES_NAN or not kernel_masks):
         shown = shown or not logsum.all().item()
     if not shown:
         return

@@ -180,14 +180,16 @@ def _plain_blocks(call: Call) -> Tensor:
     """The plain steps, block after block; for the gradient each block is computed again."""
     queries = call.query.shape[2]
     length = _block_length(call, heads_at_once=call.query.shape[0] * call.query.shape[1])
-    outputs = []
-    for start in range(0, queries, length):
-        part = call.narrowed(range(start, min(start + length, queries)))
-        if call.wants_gradient:
-            outputs.append(checkpoint(_plain_output, part, use_reentrant=False))
-        else:
-            outputs.append(_plain_output(part))
-    return torch.cat(outputs, dim=2)
+    runs = [range(start, min(start + length, queries)) for start in range(0, queries, length)]
+    if call.wants_gradient:
+        parts = (call.narrowed(rows) for rows in runs)
+        kept = [checkpoint(_plain_output, part, use_reentrant=False) for part in parts]
+        return torch.cat(kept, dim=2)
+    # Written into one tensor: small results kept between large temporary ones would pin the heap.
+    output = call.query.new_empty(*call.query.shape[:3], call.value.shape[3])
+    for rows in runs:
+        output[:, :, rows.start : rows.stop] = _plain_output(call.narrowed(rows))
+    return output
 
 
 def _plain_output(call: Call) -> Tensor:

@@ -69,8 +69,8 @@ def steps_of(call: Call) -> AttentionSteps:
     dtype = call.query.dtype
     wide = torch.promote_types(dtype, torch.float32)
     query = call.query.to(wide)
-    key = call.key.to(wide).repeat_interleave(call.group, dim=1)  # (batch, head, key, key_dim)
-    value = call.value.to(wide).repeat_interleave(call.group, dim=1)
+    key = _for_each_head(call.key.to(wide), call.group)  # (batch, head, key, key_dim)
+    value = _for_each_head(call.value.to(wide), call.group)
 
     scores = query @ key.transpose(-1, -2)  # (batch, head, query, key)
     scaled = scores * call.scale
@@ -96,6 +96,11 @@ def steps_of(call: Call) -> AttentionSteps:
         value=given(value),
         scale=call.scale,
     )
+
+
+def _for_each_head(shared: Tensor, group: int) -> Tensor:
+    """Keys or values of a group's head, once for each query head of the group."""
+    return shared if group == 1 else shared.repeat_interleave(group, dim=1)
 
 
 def _hide(scores: Tensor, call: Call) -> Tensor:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import platform
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,8 @@ from torch import Tensor, nn
 from clearhead.attention.rotary import Rotary
 from clearhead.attention.torch_threads import torch_threads
 from clearhead.errors import InputError
-from clearhead.generation.engine_structures import Attention, FeedForward
+from clearhead.generation.engine_pace import Pace
+from clearhead.generation.engine_structures import Attention, FeedForward, Step
 from clearhead.generation.engine_weights import (
     PackedMatrix,
     PackedNorm,
@@ -75,7 +77,7 @@ class Engine:
 
     ``keep_float32=False`` takes the float32 weights away from the model while they are quantised:
     less memory, but torch cannot run the model afterwards. The encoder of an encoder-decoder model
-    stays, torch runs it. ``threads`` are torch's unless given.
+    stays, torch runs it. ``threads`` are torch's unless given, or one while that is quicker.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class Engine:
             )
         self.prepare(progress)
         self._threads = threads
+        self._pace = {False: Pace(), True: Pace()}  # of single tokens, and of several
         self.model = model
         stack = model.stack if isinstance(model, Decoder) else model.decoder
         self.crossing = isinstance(model, EncoderDecoder)
@@ -126,6 +129,19 @@ class Engine:
         """Compile the kernels, or load them from numba's cache; ``progress`` goes along."""
         pack_function()
         step_function(progress)
+
+    def run(self, step: Step) -> None:
+        """Run the compiled step, on as many threads as it should have just now."""
+        pace, most = self._pace[step.tokens > 1], self.threads
+        count = most if self._threads else pace.threads(most)
+        start = time.perf_counter()
+        if count == 1:
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(step_function())(ctypes.byref(step))
+        else:
+            threads = torch_threads()
+            assert threads is not None
+            threads.run(step_function(), ctypes.byref(step), count)
+        pace.learn(count, (time.perf_counter() - start) / step.tokens)
 
     def records(self) -> tuple[Any, Any]:
         """The layers' records, for one runner: it adds where its cache lies."""

@@ -1,7 +1,8 @@
 """Attention inside the engine's step: turn queries and keys, fill the cache, attend, merge.
 
-The cache holds half-precision numbers. Keys lie in blocks of 16, column by column, so that a lane
-is a key and scores need no sum across lanes; values lie row by row, so that a lane is a column.
+The cache holds half-precision numbers. Keys lie in blocks of 32, column by column, so that a lane
+is a key and scores need no sum across lanes. Values lie in chunks, and in each chunk 32 columns of
+all keys after the other 32, so that a lane is a column. Both are read from one end to the other.
 
 Queries attend chunk by chunk of keys. What a chunk yields for a query (its largest score m,
 Σ exp(s − m) and Σ exp(s − m)·v) waits in ``partials`` until all chunks are merged (the online
@@ -28,7 +29,7 @@ from clearhead.generation.engine_numbers_kernel import (
     quantise,
 )
 from clearhead.generation.engine_parts_kernel import attention_at, part, step_at
-from clearhead.generation.engine_structures import CHUNK, GROUP, TILE
+from clearhead.generation.engine_structures import CHUNK, COLUMNS, GROUP, KEYS, TILE
 from clearhead.generation.engine_vectors_kernel import (
     between,
     float_at,
@@ -46,6 +47,7 @@ from clearhead.generation.engine_vectors_kernel import (
     spread,
     spread_float_at,
     store_floats,
+    store_halves,
     sum_of,
     times,
 )
@@ -97,13 +99,15 @@ def remember(step: Any, attention: Any, row: int, place: int, kv_head: int, toke
     value = kv + 4 * (step.kv_heads * step.key_width + kv_head * step.value_width)
     place_head(step, key, attention.key_norm, attention.rotary, place)
     keys = attention.keys + row * step.key_row + kv_head * step.key_head
-    keys += 2 * (place // TILE * TILE * step.key_width + place % TILE)
+    keys += 2 * (place // KEYS * KEYS * step.key_width + place % KEYS)
     for i in range(step.key_width):
-        put_half(keys + 2 * TILE * i, float_at(key + 4 * i))
+        put_half(keys + 2 * KEYS * i, float_at(key + 4 * i))
     values = attention.values + row * step.value_row + kv_head * step.value_head
-    values += 2 * place * step.value_width
-    for i in range(step.value_width):
-        put_half(values + 2 * i, float_at(value + 4 * i))
+    values += 2 * (place // CHUNK * CHUNK * step.value_width + place % CHUNK * COLUMNS)
+    for column in range(0, step.value_width, COLUMNS):
+        target, source = values + 2 * column * CHUNK, value + 4 * column
+        store_halves(target, load_floats(source))
+        store_halves(target + 2 * TILE, load_floats(source + 4 * TILE))
 
 
 @part
@@ -131,16 +135,16 @@ def score_rows(four: bool) -> Any:
     def score(
         step_address: int, scores: int, q0: int, q1: int, q2: int, q3: int, keys: int, count: int
     ) -> None:
-        """Scores of the queries and ``count`` keys, in rows of CHUNK; 32 keys at a time."""
+        """Scores of the queries and ``count`` keys, in rows of CHUNK."""
         step = step_at(step_address)
         width, scale = step.key_width, spread(step.scale)
-        for block in range(0, count, 2 * TILE):
+        for block in range(0, count, KEYS):
             a0, a1, a2, a3 = no_floats(), no_floats(), no_floats(), no_floats()
             b0, b1, b2, b3 = no_floats(), no_floats(), no_floats(), no_floats()
-            first = keys + 2 * block * width
-            second = first + 2 * TILE * width
+            column = keys + 2 * block * width
             for i in range(width):
-                a, b = load_halves(first + 2 * TILE * i), load_halves(second + 2 * TILE * i)
+                line = column + 2 * KEYS * i
+                a, b = load_halves(line), load_halves(line + KEYS)
                 q = spread_float_at(q0 + 4 * i)
                 a0, b0 = multiply_add(a, q, a0), multiply_add(b, q, b0)
                 q = spread_float_at(q1 + 4 * i)
@@ -199,12 +203,12 @@ def mix_rows(four: bool) -> Any:
         weights: int, values: int, first: int, last: int, width: int,
         m0: int, m1: int, m2: int, m3: int,
     ) -> None:  # fmt: skip
-        """Values mixed by the weights of the queries, two vectors of columns at a time."""
-        for column in range(0, width, 2 * TILE):
+        """Values mixed by the weights of the queries, 32 columns at a time."""
+        for column in range(0, width, COLUMNS):
             a0, a1, a2, a3 = no_floats(), no_floats(), no_floats(), no_floats()
             b0, b1, b2, b3 = no_floats(), no_floats(), no_floats(), no_floats()
             for key in range(first, last):
-                value = values + 2 * (key * width + column)
+                value = values + 2 * (column * CHUNK + key * COLUMNS)
                 a, b = load_halves(value), load_halves(value + 2 * TILE)
                 weight = weights + 4 * key
                 w = spread_float_at(weight)
@@ -274,7 +278,7 @@ def attend_four(
     first = max(0, first_seen(step, attention, t0) - base)
     if last <= 0 or first >= CHUNK:
         return
-    first = first // (2 * TILE) * 2 * TILE  # whole blocks, or the last would end beyond the chunk
+    first = first // KEYS * KEYS
     count = last - first
     four = rows - index != 3
     scores, seen = scratch + 4 * first, keys + 2 * first * step.key_width

@@ -8,18 +8,21 @@ import torch
 from jaxtyping import Float, Float16
 from torch import Tensor
 
-from clearhead.generation.engine_structures import CHUNK, TILE
-from clearhead.generation.engine_weights import rounded_up
+from clearhead.generation.engine_structures import CHUNK, COLUMNS, KEYS
+from clearhead.generation.engine_weights import padded, rounded_up
 
 FIRST_ROOM = 256  # tokens
 
 
 @dataclass
 class EngineCache:
-    """Keys in blocks of 16, column by column; values row by row. Grows by doubling."""
+    """Keys in blocks of 32, column by column; values in chunks, 32 columns after the other.
+
+    Grows by doubling.
+    """
 
     keys: Float16[Tensor, "layer batch kv_head block key_width lane"]
-    values: Float16[Tensor, "layer batch kv_head position value_width"]
+    values: Float16[Tensor, "layer batch kv_head chunk columns place lane"]
 
     @classmethod
     def empty(
@@ -29,8 +32,11 @@ class EngineCache:
         room = rounded_up(max(room, 1), CHUNK)
         front = (layers, batch, kv_heads)
         return cls(
-            torch.zeros(*front, room // TILE, key_width, TILE, dtype=torch.float16),
-            torch.zeros(*front, room, value_width, dtype=torch.float16),
+            torch.zeros(*front, room // KEYS, key_width, KEYS, dtype=torch.float16),
+            torch.zeros(
+                *(*front, room // CHUNK, value_width // COLUMNS, CHUNK, COLUMNS),
+                dtype=torch.float16,
+            ),
         )
 
     @property
@@ -41,7 +47,7 @@ class EngineCache:
     @property
     def room(self) -> int:
         """How many tokens fit into each row."""
-        return self.values.shape[3]
+        return self.values.shape[3] * CHUNK
 
     def grow(self, needed: int, used: int) -> None:
         """Make room for ``needed`` tokens, keeping the first ``used``."""
@@ -62,13 +68,14 @@ class EngineCache:
         value: Float[Tensor, "batch position kv_head value_dim"],
     ) -> None:
         """Put in whole keys and values: the source of an encoder-decoder."""
-        batch, count, _, key_dim = key.shape
-        blocks = rounded_up(count, TILE) // TILE
-        wide = key.new_zeros(batch, blocks * TILE, *key.shape[2:])
-        wide[:, :count] = key
-        apart = wide.view(batch, blocks, TILE, *key.shape[2:]).permute(0, 3, 1, 4, 2)
-        self.keys[layer, :, :, :blocks, :key_dim] = apart.half()
-        self.values[layer, :, :, :count, : value.shape[3]] = value.transpose(1, 2).half()
+        batch, _, kv_heads, _ = key.shape
+        key_width, columns = self.keys.shape[4], self.values.shape[4]
+        wide = padded(key, batch, self.room, kv_heads, key_width)
+        apart = wide.view(batch, -1, KEYS, kv_heads, key_width)
+        self.keys[layer] = apart.permute(0, 3, 1, 4, 2).half()
+        wide = padded(value, batch, self.room, kv_heads, columns * COLUMNS)
+        apart = wide.view(batch, -1, CHUNK, kv_heads, columns, COLUMNS)
+        self.values[layer] = apart.permute(0, 3, 1, 4, 2, 5).half()
 
     def strides(self) -> tuple[int, int, int, int]:
         """Bytes from row to row and head to head: of keys, then of values."""
@@ -81,14 +88,15 @@ class EngineCache:
 
     def _like(self, batch: int, room: int) -> EngineCache:
         layers, _, kv_heads, _, key_width, _ = self.keys.shape
-        return EngineCache.empty(layers, batch, kv_heads, room, key_width, self.values.shape[4])
+        value_width = self.values.shape[4] * COLUMNS
+        return EngineCache.empty(layers, batch, kv_heads, room, key_width, value_width)
 
     @staticmethod
     def _copy(source: EngineCache, target: EngineCache, rows: Tensor | None, used: int) -> None:
-        blocks = -(-used // TILE)
+        blocks, chunks = -(-used // KEYS), -(-used // CHUNK)
         for layer in range(source.keys.shape[0]):
             keys, values = source.keys[layer], source.values[layer]
             if rows is not None:
                 keys, values = keys[rows], values[rows]
             target.keys[layer, :, :, :blocks] = keys[:, :, :blocks]
-            target.values[layer, :, :, :used] = values[:, :, :used]
+            target.values[layer, :, :, :chunks] = values[:, :, :chunks]

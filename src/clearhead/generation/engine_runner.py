@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import weakref
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from clearhead.attention.torch_threads import torch_threads
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
-from clearhead.generation.engine import Engine, engine_runs_here, engine_serves, step_function
+from clearhead.generation.engine import Engine, engine_runs_here, engine_serves
 from clearhead.generation.engine_cache import FIRST_ROOM, EngineCache
 from clearhead.generation.engine_memory import EngineMemory, blocks_of
 from clearhead.generation.engine_structures import CHUNK
@@ -181,18 +179,16 @@ class EngineRunner:
             attention.values = cache.values[number].data_ptr()
 
     def _run(self, rows: list[list[int]], *, every: bool) -> Float[Tensor, "wanted vocab"]:
-        threads = torch_threads()
-        assert threads is not None
         wanted = sum(map(len, rows)) if every else len(rows)
         logits = torch.empty(wanted, rounded_up(self.vocab))
-        step, memory, count = self._step, self._memory, self.engine.threads
-        memory.make_private(step, count)
+        step, memory = self._step, self._memory
+        memory.make_private(step, self.engine.threads)
         memory.say_source_lengths(step, self._source_lengths)
         step.logits, step.logits_row = logits.data_ptr(), 4 * logits.stride(0)
         for block in blocks_of(rows, self._lengths):
             memory.fill(step, block, rows, every=every)
             memory.clear_tickets(step)
-            threads.run(step_function(), ctypes.byref(step), count)
+            self.engine.run(step)
             step.logits += step.wanted * step.logits_row
         self._lengths = [old + len(new) for old, new in zip(self._lengths, rows, strict=True)]
         return self._finished(logits[:, : self.vocab])

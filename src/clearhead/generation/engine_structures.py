@@ -12,6 +12,8 @@ from typing import Any
 GROUP = 32  # numbers that share a scale, in weights and in what they are multiplied with
 TILE = 16  # rows of a matrix that are computed together, one to a lane
 TILE_BYTES = {4: 64 + GROUP * TILE // 2, 8: 32 + GROUP * TILE}  # of one group, scales included
+KEYS = 32  # that lie together in the cache, column by column: a column is a line of memory
+COLUMNS = 32  # of values that lie together
 CHUNK = 128  # keys that are attended to at once; a row's bits must not depend on anything else
 BLOCK = 64  # tokens of a prompt that go through the layers together
 LINE = 64  # bytes of a line of the processor's cache, to which records are padded

@@ -8,7 +8,8 @@ from typing import Any
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from clearhead.trace.plain_door import STEPS, PlainDoor
+from clearhead.trace.plain_door import PlainDoor
+from clearhead.trace.plain_steps import STEPS
 from clearhead.trace.sdpa_door import sdpa
 
 _SDPA = functional.scaled_dot_product_attention
@@ -49,8 +50,9 @@ class AttentionMode(TorchFunctionMode):
         if func is _MULTI_HEAD:
             return self._multi_head(args, kwargs)
         result = func(*args, **kwargs)
-        if func in STEPS:
-            self.plain.note(func, result, args, kwargs)
+        step = STEPS.get(func)
+        if step is not None:
+            self.plain.note(step, result, args, kwargs)
         return result
 
     def _multi_head(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

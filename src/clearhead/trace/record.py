@@ -28,6 +28,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from clearhead.trace.chunks import Chunk, one_chunk, taken
+from clearhead.trace.row_joins import joined_pieces
 from clearhead.trace.row_rules import Piece
 
 
@@ -47,34 +49,6 @@ class LayerFacts:
     softcap: float | None
     dtype: torch.dtype  # of the model's own computation
     note: str  # what a reader must know, e.g. "weights before dropout"
-
-
-class Parents:
-    """Which earlier sequence each sequence of a step goes on from: beams die and split.
-
-    All layers of a step share one; the deeper ones tell more, so it is filled while the step runs.
-    """
-
-    def __init__(self, order: Int[Tensor, " batch"] | None = None) -> None:
-        self.order = order
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """What one call adds to a record: rows, and the keys that were not there before."""
-
-    query: Float[Tensor, "batch head query key_dim"]
-    key: Float[Tensor, "batch kv_head new_key key_dim"]
-    value: Float[Tensor, "batch kv_head new_key value_dim"] | None
-    logsum: Float[Tensor, "batch head query"]
-    output: Float[Tensor, "batch head query value_dim"] | None
-    piece: Piece
-    parents: Parents | None = None
-
-    @property
-    def order(self) -> Int[Tensor, " batch"] | None:
-        """Which sequence of the chunk before each one goes on from; None: every one from itself."""
-        return None if self.parents is None else self.parents.order
 
 
 class LayerRecord:
@@ -266,7 +240,7 @@ class LayerRecord:
             first = chunk is self._chunks[0]
             held = list(self._pieces) if first else [chunk.piece]
             if order is not None:
-                chunks.append(_take(chunk, order))
+                chunks.append(taken(chunk, order))
                 held = [piece.take(order) for piece in held]
                 order = order if chunk.order is None else chunk.order[order]
             else:
@@ -274,8 +248,8 @@ class LayerRecord:
                 order = chunk.order
             pieces = held + pieces
         chunks.reverse()
-        self._pieces = _joined_pieces(pieces)
-        self._chunks = [_joined(chunks, self._pieces[0])]
+        self._pieces = joined_pieces(pieces)
+        self._chunks = [one_chunk(chunks, self._pieces[0])]
         return self._chunks[0]
 
 
@@ -302,42 +276,3 @@ def _stacked(parts: list[Tensor]) -> Tensor:
     """Blocks one below the other, with as many heads as the one that has most."""
     heads = max(part.shape[0] for part in parts)
     return torch.cat([part.expand(heads, -1, -1) for part in parts], dim=1)
-
-
-def _take(chunk: Chunk, order: Tensor) -> Chunk:
-    return replace(
-        chunk,
-        query=chunk.query[order],
-        key=chunk.key[order],
-        value=None if chunk.value is None else chunk.value[order],
-        logsum=chunk.logsum[order],
-        output=None if chunk.output is None else chunk.output[order],
-    )
-
-
-def _joined(chunks: list[Chunk], piece: Piece) -> Chunk:
-    def join(parts: list[Tensor | None]) -> Tensor | None:
-        there = [part for part in parts if part is not None]
-        return torch.cat(there, dim=2) if len(there) == len(parts) else None
-
-    query, key, logsum = (
-        join([getattr(chunk, name) for chunk in chunks]) for name in ("query", "key", "logsum")
-    )
-    assert query is not None and key is not None and logsum is not None
-    value, output = (
-        join([getattr(chunk, name) for chunk in chunks]) for name in ("value", "output")
-    )
-    return Chunk(query, key, value, logsum, output, piece)
-
-
-def _joined_pieces(pieces: list[Piece]) -> list[Piece]:
-    from clearhead.trace.row_joins import joined
-
-    kept = pieces[:1]
-    for piece in pieces[1:]:
-        both = joined(kept[-1], piece)
-        if both is None:
-            kept.append(piece)
-        else:
-            kept[-1] = both
-    return kept

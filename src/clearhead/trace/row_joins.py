@@ -8,6 +8,18 @@ from torch import Tensor
 from clearhead.trace.row_rules import Piece, RowBias, RowMask
 
 
+def joined_pieces(pieces: list[Piece]) -> list[Piece]:
+    """As few pieces as can say the same."""
+    kept = pieces[:1]
+    for piece in pieces[1:]:
+        both = joined(kept[-1], piece)
+        if both is None:
+            kept.append(piece)
+        else:
+            kept[-1] = both
+    return kept
+
+
 def joined(first: Piece, second: Piece) -> Piece | None:
     """Two pieces as one, if one rule can say both; otherwise None."""
     if first.keys > second.keys:

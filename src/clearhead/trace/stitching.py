@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from clearhead.trace.record import Chunk, LayerRecord, Parents
+from clearhead.trace.chunks import Chunk, Parents
+from clearhead.trace.record import LayerRecord
 from clearhead.trace.row_rules import Piece, RowMask
 
 

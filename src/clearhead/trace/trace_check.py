@@ -21,7 +21,7 @@ DTYPES = {
 }
 FLOATS = tuple(DTYPES.values())
 MASK_PARTS = ("low", "high", "real", "whole", "dense")
-BIAS_PARTS = ("numbers", "diagonals")
+BIAS_PARTS = ("numbers", "diagonals", "without")
 Get: TypeAlias = Callable[[str], Tensor | None]
 LARGEST = 2**31  # no count of tokens or heads is larger
 _LAYER_NAME = re.compile(r"[A-Z](0|[1-9][0-9]{0,5})")
@@ -161,7 +161,10 @@ def _bias(
     if diagonals is not None:
         distances = max(1, diagonals.shape[-1]) if diagonals.ndim else 1
         _fits(where, "diagonals", diagonals, FLOATS, (*axes[:2], distances), repeated=2)
-    return RowBias(numbers, diagonals, origin)
+    without = parts["without"]
+    if without is not None:
+        _fits(where, "without", without, (torch.bool,), (axes[0], axes[2]), repeated=1)
+    return RowBias(numbers, diagonals, origin, without)
 
 
 def _fits(
