@@ -92,7 +92,7 @@ class Transformers:
             for start in range(0, len(rows[0]), 512):
                 ids = torch.tensor(rows)[:, start : start + 512]
                 self.model(ids, past_key_values=cache, logits_to_keep=1)
-        held, ids = len(rows[0]), torch.full((len(rows), 1), 7)
+        ids = torch.full((len(rows), 1), 7)
 
         def work() -> float:
             with torch.no_grad():
@@ -100,7 +100,7 @@ class Transformers:
                 for _ in range(TOKENS):
                     self.model(ids, past_key_values=cache).logits[:, -1].argmax(-1)
                 took = time.perf_counter() - start
-            cache.crop(held)
+            cache.crop(-TOKENS)
             return took / TOKENS
 
         return work
