@@ -1,10 +1,10 @@
-"""What watching and looking cost: ``python benchmarks/watching.py [--quick] [--publish]``.
+"""What watching and looking cost: ``python benchmarks/watching.py [--only PART] [--publish]``.
 
 Watching: a forward of SmolLM2 (the GGUF that clearhead fetches) in transformers and in clearhead,
 plain and watched, against the ways to the same weights that keep all of them: transformers' eager
 attention with ``output_attentions=True``, and TransformerLens' ``run_with_cache`` (attention
 patterns only) in an environment of its own, made on first use. Time is the median of rounds that
-take turns; memory is the highest above what was held before the run.
+take turns (at 8,192 tokens of a single one); memory is the highest above what was held before.
 
 Looking: one causal head of random numbers, width 64: a row, a tile and the whole map, against
 torch's flash forward of the same head.
@@ -37,6 +37,12 @@ ROUNDS = 3
 WIDTH = 64
 LONGEST_EAGER = 2048  # at 8,192 tokens all weights of SmolLM2 take 72 GB
 _FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+
+
+ABOUT = {
+    "forward": "SmolLM2, batch 1, float32.",
+    "heads": f"One causal head of random numbers, width {WIDTH}.",
+}
 
 
 class Run:
@@ -77,9 +83,9 @@ def _resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-def in_turns(contestants: Mapping[str, Callable[[], object]]) -> dict[str, list[Run]]:
+def in_turns(contestants: Mapping[str, Callable[[], object]], tokens: int) -> dict[str, list[Run]]:
     runs: dict[str, list[Run]] = {name: [] for name in contestants}
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if tokens <= LONGEST_EAGER else 1):
         for name, work in contestants.items():
             run = Run(work)
             run.kept = run.result.nbytes if name.endswith("watched") else None
@@ -140,7 +146,7 @@ def in_transformers(path: Path, lengths: list[int]) -> list[list[str]]:
             work["transformers, eager with output_attentions"] = partial(
                 eager, ids, logits_to_keep=1, use_cache=False, output_attentions=True
             )
-        rows += rows_of(length, in_turns(work), "transformers")
+        rows += rows_of(length, in_turns(work, length), "transformers")
         print(table(HEADER, rows[-len(work) :]), flush=True)
     return rows
 
@@ -155,7 +161,7 @@ def in_clearhead(path: Path, lengths: list[int]) -> list[list[str]]:
         ids = torch.randint(5, 40_000, (1, length), generator=torch.Generator().manual_seed(0))
         forward = partial(model, ids, last_only=True)
         work = {"clearhead": forward, "clearhead, watched": partial(watched, model, forward)}
-        rows += rows_of(length, in_turns(work), "clearhead")
+        rows += rows_of(length, in_turns(work, length), "clearhead")
         print(table(HEADER, rows[-2:]), flush=True)
     return rows
 
@@ -295,7 +301,7 @@ def watching(lengths: list[int]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="short lengths only")
-    parser.add_argument("--looking", action="store_true", help="only the synthetic heads")
+    parser.add_argument("--only", choices=["forward", "heads"], help="one of the two parts")
     parser.add_argument("--publish", action="store_true", help="write docs/benchmarks.md")
     parser.add_argument("--lens", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -303,18 +309,19 @@ def main() -> None:
     if given.lens:
         lens_process(given.lens, given.folder)
         return
-    parts = [f"`python benchmarks/watching.py` on {machine()}. Batch 1, float32."]
-    work: dict[str, Callable[[], str]] = {}
-    if not given.looking:
-        lengths = [512] if given.quick else [512, 2048, 8192]
-        work["Watching SmolLM2"] = partial(watching, lengths)
+    lengths = [512] if given.quick else [512, 2048, 8192]
     heads = [8192] if given.quick else [8192, 32768, 131072]
-    work["Looking at one causal head of width 64"] = partial(looking, heads)
-    for title, part in work.items():
-        parts.append(f"**{title}**\n\n{part()}")
-        print(parts[-1], end="\n\n", flush=True)
-    if given.publish:
-        publish("watching", "\n\n".join(parts))
+    parts: dict[str, Callable[[], str]] = {
+        "forward": partial(watching, lengths),
+        "heads": partial(looking, heads),
+    }
+    for name, part in parts.items():
+        if given.only in (None, name):
+            command = f"`python benchmarks/watching.py --only {name}` on {machine()}."
+            text = f"{command} {ABOUT[name]}\n\n{part()}"
+            print(text, end="\n\n", flush=True)
+            if given.publish:
+                publish(f"watching {name}", text)
 
 
 if __name__ == "__main__":

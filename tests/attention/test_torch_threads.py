@@ -58,7 +58,7 @@ def test_takes_a_structure_by_reference() -> None:
 
 def test_they_are_the_threads_that_torch_counts() -> None:
     """torch's own setting goes through the same library."""
-    maximum = found().library.omp_get_max_threads
+    maximum = found().openmp.omp_get_max_threads
     threads = torch.get_num_threads()
     try:
         for count in (1, 3):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from clearhead.checkpoints.save import save
 from clearhead.checkpoints.weights import model_from_weights, weights_of
 from clearhead.errors import CheckpointError, WeightNamesError
 from clearhead.models.build import Model, build
@@ -182,3 +186,14 @@ def test_shift_and_row() -> None:
     source = Source("bias", row=True)
     assert source.take(torch.tensor([[1.0, 3.0]])).tolist() == [1.0, 3.0]
     assert source.give([torch.tensor([1.0, 3.0])]).tolist() == [[1.0, 3.0]]
+
+
+def test_loading_does_not_import_torchs_compiler(tmp_path: Path) -> None:
+    """More than a second, for random numbers that the file's would replace at once."""
+    save(build(BERT), tmp_path / "model")
+    code = (
+        "import sys, clearhead; clearhead.load(sys.argv[1]); print('torch._dynamo' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "model")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"

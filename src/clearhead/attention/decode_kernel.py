@@ -320,8 +320,11 @@ def attend_to_chunk(step: Step, task: int, thread: int) -> None:
 
 
 @njit(fastmath=REORDERED, **INLINED)
-def merge_row(step: Step, index: int) -> None:
-    """One row of the output from what the tasks of its chunks left, and the head's sink."""
+def merge_row(step: Step, index: int) -> np.int64:
+    """One row of the output from what the tasks of its chunks left, and the head's sink.
+
+    Returns how many of its numbers are NaN.
+    """
     head, row, value_dim = index // step.rows, index % step.rows, step.value_dim
     tasks = range(head * step.chunks, (head + 1) * step.chunks)
     sink = sink_of(step, index)
@@ -339,8 +342,11 @@ def merge_row(step: Step, index: int) -> None:
         total += weight * partial[value_dim + 1]
         for d in range(value_dim):
             output[d] += weight * partial[d]
+    missing = np.int64(0)
     for d in range(value_dim):
         output[d] /= total
+        missing += output[d] != output[d]
+    return missing
 
 
 # What is called from outside, compiled by ``c_function``.
@@ -356,17 +362,23 @@ def attend(steps: Any) -> None:
         attend_to_chunk(step, task, thread)
 
 
-def merge(steps: Any) -> None:
-    """What one thread does afterwards, in 1/250 of the work: not worth another wait for all."""
+def merge(steps: Any) -> np.int64:
+    """What one thread does afterwards, in 1/250 of the work: not worth another wait for all.
+
+    Returns how many numbers of the output are NaN.
+    """
     step = carray(steps, 1)[0]
+    missing = np.int64(0)
     for index in range(step.batch * step.heads * step.queries):
-        merge_row(step, index)
+        missing += merge_row(step, index)
+    return missing
 
 
 @functools.cache  # and so the machine code stays where it is
-def c_function(function: Callable[[Any], None], structure: type[ctypes.Structure]) -> Any:
+def c_function(function: Callable[[Any], Any], structure: type[ctypes.Structure]) -> Any:
     """A function of a pointer to a structure, compiled; out of numba's cache if it is there."""
-    signature = types.void(types.CPointer(numba.from_dtype(np.dtype(structure))))
+    returned = types.int64 if function is merge else types.void
+    signature = returned(types.CPointer(numba.from_dtype(np.dtype(structure))))
     try:
         return numba.cfunc(signature, error_model="numpy", cache=True)(function)
     except (RuntimeError, OSError):  # no folder that numba may write to, or a full disk

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from clearhead.attention.call import CAUSAL, Call, attention_call
+from clearhead.attention.decode import decode_step
 from clearhead.attention.fast import fast_output
 from clearhead.attention.masks import Mask
 from clearhead.attention.observers import OBSERVERS
@@ -54,10 +55,19 @@ def attention(
     Order of steps: score, scale, softcap, bias, mask, softmax. :func:`attention_steps` takes the
     same arguments and returns all of them. NaN is refused on a CPU, where looking costs little.
     """
+    if (
+        mask is None and bias is None and window is None and softcap is None and sinks is None
+    ) and not OBSERVERS.watching:
+        step = decode_step(query, key, value, scale)
+        if step is not None:
+            return step
     call = attention_call(query, key, value, mask, bias, causal, window, scale, softcap, sinks)
     output, logsum = fast_output(call)
     if output.device.type == "cpu" and not torch.compiler.is_compiling():
-        with torch.no_grad():
+        if torch.is_grad_enabled():
+            with torch.no_grad():
+                _refuse_nan(call, output, logsum)
+        else:
             _refuse_nan(call, output, logsum)
     if OBSERVERS.watching:
         OBSERVERS.tell(call, output, logsum)
@@ -67,8 +77,11 @@ def attention(
 def _refuse_nan(call: Call, output: Tensor, logsum: Tensor | None) -> None:
     """NaN shows in the output, or, where the kernel takes a NaN query for one that sees nothing,
     as a log-sum-exp of 0. Only then are the arguments searched."""
-    shown = math.isnan(output.sum().item())
     kernel_masks = call.mask is None or call.mask is CAUSAL  # of its own, block by block
+    if logsum is not None and kernel_masks and _last_row_is_sound(output, logsum):
+        shown = False
+    else:
+        shown = math.isnan(output.sum().item())
     if logsum is not None and (call.key.shape[2] < HIDES_NAN or not kernel_masks):
         shown = shown or not logsum.all().item()
     if not shown:
@@ -90,6 +103,12 @@ def _refuse_nan(call: Call, output: Tensor, logsum: Tensor | None) -> None:
             f"the result is NaN: {came}, and every number must be finite.",
             hint="half precision overflows at 65,504: compute in float32 or bfloat16.",
         )
+
+
+def _last_row_is_sound(output: Tensor, logsum: Tensor) -> bool:
+    """A tenth of looking at the whole output: the last query sees every key and every value, so
+    what is wrong with one shows in its row; what is wrong with a query, in its log-sum-exp."""
+    return math.isfinite(logsum.sum().item()) and math.isfinite(output.select(2, -1).sum().item())
 
 
 def _holds_infinity(tensor: Tensor | None) -> bool:

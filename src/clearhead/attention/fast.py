@@ -4,6 +4,7 @@
 case                                                   kernel
 =====================================================  =======================================
 one or a few queries over a long cache, all visible    ``decode.py``
+few keys and values narrower than keys                 ``three_products.py``
 softcap, or a bias that learns                         the plain steps, block after block
 anything else on a CPU                                 torch's flash kernel, block after block
 anything else elsewhere                                ``F.scaled_dot_product_attention``
@@ -25,8 +26,10 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from clearhead.attention.call import CAUSAL, Call
+from clearhead.attention.causal_halves import FEWEST, MOST, causal_halves
 from clearhead.attention.decode import MOST_QUERIES_UNFUSED, decode_applies, decode_attention
 from clearhead.attention.steps import steps_of
+from clearhead.attention.three_products import three_products, three_products_apply
 
 _FLASH = torch._scaled_dot_product_flash_attention_for_cpu  # the binding: quicker than torch.ops
 _FLASH_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
@@ -47,11 +50,19 @@ def fast_output(call: Call) -> tuple[Tensor, Tensor | None]:
         options: dict[str, Any] = {"softcap": call.softcap, "sinks": call.sinks}
         if decode_applies(query, key, value, **options):
             return decode_attention(query, key, value, scale=call.scale, **options), None
+    if _is_plainest(call) and three_products_apply(call.query, call.key, call.value):
+        return three_products(call.query, call.key, call.value, scale=call.scale), None
     bias_learns = call.bias is not None and call.bias.requires_grad and call.wants_gradient
     on_cpu = call.query.device.type == "cpu"
     if call.softcap is not None or bias_learns or (call.sinks is not None and not on_cpu):
         return _plain_blocks(call), None
     return _flash(call) if on_cpu else (_portable(call), None)
+
+
+def _is_plainest(call: Call) -> bool:
+    """No option at all, and nobody who differentiates."""
+    options = (call.mask, call.bias, call.softcap, call.sinks)
+    return all(option is None for option in options) and not call.wants_gradient
 
 
 def _flash(call: Call) -> tuple[Tensor, Tensor]:
@@ -67,12 +78,19 @@ def _flash(call: Call) -> tuple[Tensor, Tensor]:
         query, key = functional.pad(query, (0, -spare)), functional.pad(key, (0, -spare))
     if call.sinks is None and _is_one_block(call):
         causal = call.mask is not None
+        if causal and FEWEST <= query.shape[2] <= MOST and _is_forward_only(call):
+            output, logsum = causal_halves(query, key, value, call.scale)
+            return output[..., :value_dim] if spare > 0 else output, logsum
         output, logsum = _FLASH(query, key, value, 0.0, causal, scale=call.scale)
     elif call.wants_gradient:
         output, logsum = _BlockedFlash.apply(query, key, value, call.sinks, call)  # type: ignore[no-untyped-call]
     else:
         output, logsum, _ = _flash_forward(query, key, value, call.sinks, call)
     return output[..., :value_dim] if spare > 0 else output, logsum
+
+
+def _is_forward_only(call: Call) -> bool:
+    return call.query.dtype is torch.float32 and not call.wants_gradient
 
 
 def _is_one_block(call: Call) -> bool:

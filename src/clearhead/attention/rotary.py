@@ -177,9 +177,16 @@ def rotate(
     turned, rest = states[..., :width], states[..., width:]
     if pairing == "halves":
         first, second = turned.chunk(2, dim=-1)
-        turned = torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
+        turned = torch.cat(_turned(first, second, cos, sin), dim=-1)
     else:
         first, second = turned[..., 0::2], turned[..., 1::2]
-        turned = torch.stack([first * cos - second * sin, second * cos + first * sin], dim=-1)
-        turned = turned.flatten(-2)
+        turned = torch.stack(_turned(first, second, cos, sin), dim=-1).flatten(-2)
     return turned if rest.shape[-1] == 0 else torch.cat([turned, rest], dim=-1)
+
+
+def _turned(first: Tensor, second: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+    """The pair (first, second) turned by the angle; each product is added to as it is made."""
+    return (
+        (first * cos).addcmul_(second, sin, value=-1),
+        (second * cos).addcmul_(first, sin),
+    )

@@ -29,14 +29,14 @@ _THREAD_COUNT = "omp_get_num_threads"
 class TorchThreads:
     """The OpenMP library that torch computes with."""
 
-    library: ctypes.CDLL
+    openmp: ctypes.CDLL
 
     def run(self, function: int, argument: Any, threads: int) -> None:
         """Call the C function at an address, ``void function(void *argument)``, on every thread.
 
         Returns when all have finished. OpenMP may give fewer threads than wanted, never more.
         """
-        self.library.GOMP_parallel(function, argument, threads, 0)
+        self.openmp.GOMP_parallel(function, argument, threads, 0)
 
 
 @functools.cache
@@ -67,6 +67,6 @@ def _for_numba(name: str) -> Any:
 
     threads = torch_threads()
     if threads is not None:
-        address = ctypes.cast(getattr(threads.library, name), ctypes.c_void_p).value
+        address = ctypes.cast(getattr(threads.openmp, name), ctypes.c_void_p).value
         binding.add_symbol(f"clearhead_{name}", address)
     return types.ExternalFunction(f"clearhead_{name}", types.int32())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from clearhead.errors import CheckpointError, WeightNamesError
 from clearhead.models.build import Model, build
@@ -47,10 +48,24 @@ def model_from_weights(
     return model.eval().requires_grad_(False)
 
 
+class _Undrawn(TorchFunctionMode):
+    """Leaves out the random numbers of weights without memory: to draw them, torch would import
+    its compiler first, which takes more than a second."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in _DRAWS:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
+
+
+_DRAWS = (Tensor.normal_, nn.init.normal_, nn.init.kaiming_uniform_, nn.init.uniform_)
+
+
 def _empty(config: ModelConfig, where: str) -> Model:
     """Shapes only: no memory, no random numbers."""
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _Undrawn():
             return build(config)
     except RuntimeError as error:
         said = str(error).partition("\n")[0]

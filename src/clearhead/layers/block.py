@@ -65,7 +65,7 @@ class Block(nn.Module):
         self,
         states: Float[Tensor, "batch query model"],
         self_options: dict[str, Any],
-        context: Float[Tensor, "batch key context"] | None = None,
+        context: Float[Tensor, "source_batch key context"] | None = None,
         cross_options: dict[str, Any] | None = None,
     ) -> Float[Tensor, "batch query model"]:
         """States in, states out; the options go to the attention modules (mask, bias, cache …)."""

@@ -16,6 +16,8 @@ from clearhead.attention.masks import Mask
 from clearhead.attention.rotary import Rotary, Rotation, rotate
 from clearhead.attention.steps import attention_steps
 from clearhead.errors import ConfigError, InputError, ShapeError
+from clearhead.layers.linear import Linear
+from clearhead.layers.ragged import Ragged
 
 
 class HeadWeights(NamedTuple):
@@ -84,11 +86,11 @@ class MultiHeadAttention(nn.Module):
         self.causal, self.window, self.scale, self.softcap = causal, window, scale, softcap
         self._check(model)
         source = model if context is None else context
-        self.query = nn.Linear(model, heads * self.key_dim, bias=bias)
-        self.key = nn.Linear(source, self.kv_heads * self.key_dim, bias=bias)
-        self.value = nn.Linear(source, self.kv_heads * self.value_dim, bias=bias)
+        self.query = Linear(model, heads * self.key_dim, bias=bias)
+        self.key = Linear(source, self.kv_heads * self.key_dim, bias=bias)
+        self.value = Linear(source, self.kv_heads * self.value_dim, bias=bias)
         output_bias = bias if output_bias is None else output_bias
-        self.output = nn.Linear(heads * self.value_dim, model, bias=output_bias)
+        self.output = Linear(heads * self.value_dim, model, bias=output_bias)
         self.query_norm = None if norm is None else norm(self.key_dim)
         self.key_norm = None if norm is None else norm(self.key_dim)
         self.sinks = nn.Parameter(torch.zeros(heads)) if sinks else None
@@ -96,19 +98,21 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self,
         states: Float[Tensor, "batch query model"],
-        context: Float[Tensor, "batch key context"] | None = None,
+        context: Float[Tensor, "source_batch key context"] | None = None,
         *,
         mask: Mask | Tensor | None = None,
         bias: Tensor | None = None,
         cache: KVCache | None = None,
         counts: Int[Tensor, " batch"] | None = None,
         rotation: Rotation | None = None,
+        ragged: Ragged | None = None,
     ) -> Float[Tensor, "batch query model"]:
         """Attend from ``states`` to themselves and the cached past, or to ``context``.
 
         Cross-attention with a cache projects the context once: later steps leave it out.
         ``counts`` says how many of each row's tokens are real, when rows of a cached batch differ.
-        ``rotation`` (cos, sin) saves computing the same rotation in every layer.
+        ``rotation`` (cos, sin) saves computing the same rotation in every layer. ``ragged`` says
+        that the states are real tokens only, one behind the other, and how they stand in rows.
         """
         self._check_source(states, context, cache)
         if counts is not None and (cache is None or self.crossing):
@@ -116,19 +120,20 @@ class MultiHeadAttention(nn.Module):
                 "counts says how far the cache of self-attention grows in each row; here is none.",
                 hint="which keys are real is said by mask=masks.lengths(counts).",
             )
-        query = self._split(self.query(states), self.heads, self.query_norm)
+        query = self._split(_rows(self.query(states), ragged), self.heads, self.query_norm)
         if self.rotary is not None and rotation is None:
             dtype = torch.promote_types(states.dtype, torch.float32)
-            rotation = self.rotary.at(self._positions(states, cache), dtype)
+            rotation = self.rotary.at(self._positions(query, cache), dtype)
         query = self._rotated(query, rotation)
         causal, window = self.causal, self.window
         if cache is not None and not self.crossing and (counts is not None or cache.ragged):
             behind = cache.mask(window)  # rows stand at different positions: not simply the end
             mask = behind if mask is None else behind & mask
             causal, window = False, None
-        key, value = self._keys_and_values(states, context, cache, counts, rotation)
+        key, value = self._keys_and_values(states, context, cache, counts, rotation, ragged)
         mixed = self._attend(query, key, value, mask, bias, causal, window)
-        return self.output(mixed.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
+        joined = mixed.transpose(1, 2).flatten(2)
+        return self.output(joined if ragged is None else ragged.squeeze(joined))  # type: ignore[no-any-return]
 
     def _keys_and_values(
         self,
@@ -137,12 +142,13 @@ class MultiHeadAttention(nn.Module):
         cache: KVCache | None,
         counts: Tensor | None,
         rotation: Rotation | None,
+        ragged: Ragged | None,
     ) -> tuple[Tensor, Tensor]:
         if self.crossing and cache is not None and cache.length:
             return cache.keys, cache.values
-        source = states if context is None else context
-        key = self._split(self.key(source), self.kv_heads, self.key_norm)
-        value = self._split(self.value(source), self.kv_heads, None)
+        source, ragged = (states, ragged) if context is None else (context, None)
+        key = self._split(_rows(self.key(source), ragged), self.kv_heads, self.key_norm)
+        value = self._split(_rows(self.value(source), ragged), self.kv_heads, None)
         key = key if self.crossing else self._rotated(key, rotation)
         return (key, value) if cache is None else cache.append(key, value, counts)
 
@@ -180,10 +186,12 @@ class MultiHeadAttention(nn.Module):
         return rotate(heads, rotation, self.rotary.pairing)
 
     @staticmethod
-    def _positions(states: Tensor, cache: KVCache | None) -> Tensor:
+    def _positions(
+        query: Float[Tensor, "batch head query key_dim"], cache: KVCache | None
+    ) -> Tensor:
         if cache is not None:
-            return cache.positions(states.shape[1]).to(states.device)
-        return torch.arange(states.shape[1], device=states.device)[None]
+            return cache.positions(query.shape[2]).to(query.device)
+        return torch.arange(query.shape[2], device=query.device)[None]
 
     def head(self, index: int) -> HeadWeights:
         """W_q, W_k, W_v and W_O of one head, as the textbook multiplies them: states · W."""
@@ -267,6 +275,10 @@ class MultiHeadAttention(nn.Module):
             raise ShapeError(
                 f"context must be (batch, key, {self.key.in_features}); got {tuple(context.shape)}."
             )
+
+
+def _rows(projected: Tensor, ragged: Ragged | None) -> Float[Tensor, "batch query width"]:
+    return projected if ragged is None else ragged.spread(projected)
 
 
 def _head_width(model: int, heads: int) -> int:

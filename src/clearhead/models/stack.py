@@ -19,6 +19,7 @@ from clearhead.layers.feed_forward import FeedForward
 from clearhead.layers.multi_head import MultiHeadAttention
 from clearhead.layers.normalisation import RMSNorm
 from clearhead.layers.positions import LearnedPositions, RelativeBias
+from clearhead.layers.ragged import Ragged
 from clearhead.models.cache import ModelCache
 from clearhead.models.config import ModelConfig
 
@@ -80,6 +81,8 @@ class Stack(nn.Module):
         bias = self._bias(positions, counts, cache, states)
         mask = None if self.causal or counts is None else masks.lengths(counts)
         cross_mask = None if context_counts is None else masks.lengths(context_counts)
+        ragged = Ragged.of(counts, ids.shape[1]) if cache is None else None
+        states = states if ragged is None else ragged.squeeze(states)
         for number, block in enumerate(self.blocks):
             assert isinstance(block, Block)
             rotary = block.attention.rotary
@@ -91,13 +94,15 @@ class Stack(nn.Module):
                 "cache": None if cache is None else cache.layers[number],
                 "counts": None if cache is None else counts,
                 "rotation": rotations.get(rotary),
+                "ragged": ragged,
             }
             cross_cache = (
                 None if cache is None or not cache.cross_layers else cache.cross_layers[number]
             )
-            cross_options = {"mask": cross_mask, "cache": cross_cache}
+            cross_options = {"mask": cross_mask, "cache": cross_cache, "ragged": ragged}
             states = block(states, self_options, context, cross_options)
-        return states if self.norm is None else self.norm(states)  # type: ignore[no-any-return]
+        states = states if self.norm is None else self.norm(states)
+        return states if ragged is None else ragged.spread(states)
 
     def _bias(
         self, positions: Tensor, counts: Tensor | None, cache: ModelCache | None, states: Tensor
