@@ -10,6 +10,7 @@ import json
 import resource
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 
@@ -55,6 +56,12 @@ def work(
     found.append(complete(running, ids, request["tokens"], request.get("reuse", False)))
 
 
+def memory() -> dict[str, int]:
+    """Bytes held at most so far, and now (Linux)."""
+    now = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    return {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "resident": now}
+
+
 def main() -> None:
     path, threads, context, rows = sys.argv[1], *map(int, sys.argv[2:5])
     running = server(path, threads, context, rows)
@@ -70,9 +77,8 @@ def main() -> None:
             thread.start()
         for thread in several:
             thread.join()
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         timings = [answer.get("timings", answer) for answer in found]
-        print(json.dumps({"timings": timings, "peak": peak}), flush=True)
+        print(json.dumps({"timings": timings} | memory()), flush=True)
 
 
 if __name__ == "__main__":

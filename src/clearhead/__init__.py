@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from clearhead.models.encoder_decoder import EncoderDecoder as EncoderDecoder
     from clearhead.trace.trace_file import open_trace as open_trace
     from clearhead.trace.watch import watch as watch
+    from clearhead.views.looking import diff as diff
+    from clearhead.views.looking import look as look
+    from clearhead.views.looking import steps as steps
+    from clearhead.views.roles_shown import roles as roles
 
 __version__ = "0.1.0"
 
@@ -48,11 +52,15 @@ _HOMES = {
     "attention": "clearhead.attention.dot_product",
     "attention_steps": "clearhead.attention.steps",
     "beam_search": "clearhead.generation.beam_search",
+    "diff": "clearhead.views.looking",
     "generate": "clearhead.generation.generate",
     "load": "clearhead.checkpoints.load",
+    "look": "clearhead.views.looking",
     "open_trace": "clearhead.trace.trace_file",
+    "roles": "clearhead.views.roles_shown",
     "save": "clearhead.checkpoints.save",
     "selfish_attention": "clearhead.attention.selfish",
+    "steps": "clearhead.views.looking",
     "watch": "clearhead.trace.watch",
 }
 __all__ = [*_HOMES, "__version__"]

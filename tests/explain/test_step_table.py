@@ -23,7 +23,7 @@ def test_the_scaled_score_is_named_by_its_divisor(width: int, name: str) -> None
 
 def test_masked_words_are_marked() -> None:
     table = table_of(5, causal=True)
-    assert [row.masked for row in table.rows] == [False, False, True]
+    assert [row.masked for row in table.rows] == ["", "", "mask"]
     assert table.rows[2].weight == 0.0
 
 

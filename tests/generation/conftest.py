@@ -35,6 +35,17 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], object]:
 
 
 @pytest.fixture(scope="session")
+def padding_marian(tmp_path_factory: pytest.TempPathFactory) -> object:
+    """A tiny Marian that likes its padding best."""
+    from tiny_models import Tiny, make_reference, save_reference
+
+    model = make_reference("marian")
+    model.final_logits_bias[0, model.config.pad_token_id] = 60.0
+    folder = save_reference(model, tmp_path_factory.mktemp("padding-marian"))
+    return Tiny("marian", folder, model, ch.load(folder))
+
+
+@pytest.fixture(scope="session")
 def wordy() -> Loaded:
     """A decoder with random weights and a real tokenizer, whose vocabulary is smaller."""
     tokenizer = train_bpe([TEXT] * 3, 300)

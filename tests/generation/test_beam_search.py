@@ -13,19 +13,30 @@ from clearhead.errors import InputError
 from clearhead.generation.beam_search import beam_search
 from clearhead.generation.generate import generate
 
+ENDS = tuple(range(0, 97, 3))
 
-def stopping(loaded: Loaded, eos: tuple[int, ...] = tuple(range(0, 97, 3))) -> Loaded:
+
+def stopping(loaded: Loaded, eos: tuple[int, ...] = ENDS) -> Loaded:
     """The same model with so many stop tokens that texts of random words end in time."""
     return Loaded(loaded.name, loaded.path, loaded.model, loaded.config.changed(eos=eos), None)
 
 
 def theirs(
-    model: Any, prompt: list[int], beams: int, penalty: float, count: int
+    model: Any,
+    prompt: list[int],
+    beams: int,
+    penalty: float,
+    count: int,
+    eos: tuple[int, ...] = ENDS,
 ) -> list[tuple[list[int], float]]:
     from transformers import GenerationConfig
 
-    config = stopping(model.loaded).config
-    more = {"decoder_start_token_id": config.start} if model.name in ENCODER_DECODERS else {}
+    config = stopping(model.loaded, eos).config
+    more: dict[str, Any] = {}
+    if model.name in ENCODER_DECODERS:
+        more["decoder_start_token_id"] = config.start
+    if model.name == "marian":
+        more["bad_words_ids"] = [[config.pad]]
     settings = GenerationConfig(
         do_sample=False, num_beams=beams, num_return_sequences=beams, length_penalty=penalty,
         max_new_tokens=count, eos_token_id=list(config.eos), pad_token_id=0, bos_token_id=None,
@@ -63,6 +74,18 @@ def test_same_texts_and_scores_as_transformers(tiny: Any, name: str) -> None:
         assert scores == pytest.approx([score for _, score in wanted], rel=1e-4, abs=1e-4)
         stopped += sum(text.finish == "stop-token" for text in got)
     assert stopped > 3  # texts that end by themselves were among them
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_beams_of_marian_never_hold_padding(padding_marian: Any) -> None:
+    prompt = token_ids(7).tolist()
+    ends = tuple(range(0, 96, 3))  # padding, 96, is none of them
+    wanted = theirs(padding_marian, prompt, 3, 1.0, 13, ends)
+    loaded = stopping(padding_marian.loaded, ends)
+    found = beam_search(loaded, prompt, beams=3, best=3, max_tokens=13)
+    assert [list(text.ids) for text in found] == [ids for ids, _ in wanted]
+    assert [text.score for text in found] == pytest.approx([score for _, score in wanted], rel=1e-4)
+    assert all(padding_marian.loaded.config.pad not in text.ids for text in found)
 
 
 def test_score_is_the_log_probability_of_the_text(tiny: Any) -> None:

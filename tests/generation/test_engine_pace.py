@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
-from clearhead.generation.engine_pace import AGAIN, Pace
+from clearhead.generation.engine_pace import AGAIN_ALL, AGAIN_ONE, REMEMBERED, Pace
 
 
-def test_each_way_is_tried_then_the_quicker_one_taken_until_it_is_time_to_look_again() -> None:
+class Clock:
     now = 100.0
-    pace = Pace(lambda: now)
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def learned(clock: Clock, **took: list[float]) -> Pace:
+    pace = Pace(clock)
+    for seconds in took["four"]:
+        pace.learn(4, seconds)
+    for seconds in took["one"]:
+        pace.learn(1, seconds)
+    return pace
+
+
+def test_each_way_is_tried_first() -> None:
+    pace = Pace(Clock())
     assert pace.threads(4) == 4
     pace.learn(4, 0.010)
     assert pace.threads(4) == 1
     pace.learn(1, 0.006)
     assert pace.threads(4) == 1  # another process has the other cores
-    now += AGAIN / 2
-    pace.learn(1, 0.006)
-    now += AGAIN * 0.7
-    assert pace.threads(4) == 4  # not tried for a while
-    pace.learn(4, 0.003)  # what it took before is forgotten
+
+
+def test_one_slow_step_changes_nothing_and_several_do() -> None:
+    pace = learned(Clock(), four=[0.003] * REMEMBERED, one=[0.004])
+    pace.learn(4, 0.050)
+    pace.learn(4, 0.050)
     assert pace.threads(4) == 4
-    pace.learn(4, 0.010)
-    assert pace.threads(4) == 1  # (0.003 + 0.010) / 2 is more than 0.006
+    pace.learn(4, 0.050)
+    assert pace.threads(4) == 1
+
+
+def test_a_way_that_is_not_taken_gets_another_chance() -> None:
+    clock = Clock()
+    pace = learned(clock, four=[0.050] * REMEMBERED, one=[0.004])
+    assert pace.threads(4) == 1
+    for _ in range(3):  # the other process has ended: three good steps are enough
+        clock.now += AGAIN_ALL * 1.1
+        assert pace.threads(4) == 4
+        pace.learn(4, 0.003)
+    assert pace.threads(4) == 4
+    clock.now += AGAIN_ONE * 1.1
+    pace.learn(4, 0.003)
+    assert pace.threads(4) == 1
 
 
 def test_one_thread_is_one_thread() -> None:

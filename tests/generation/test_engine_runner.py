@@ -228,6 +228,7 @@ def test_float32_weights_can_be_let_go() -> None:
     alone = Engine(model, keep_float32=False)
     assert torch.equal(EngineRunner(alone).extend([[1, 2, 3]]), kept)
     assert all(parameter.is_meta for parameter in model.stack.blocks.parameters())
+    assert model.stack.embedding.tokens.weight.is_meta
 
 
 def test_what_the_engine_does_not_serve() -> None:

@@ -44,6 +44,21 @@ def theirs(model: Any, ids: list[int], count: int, **more: Any) -> list[int]:
     return model.generate(torch.tensor([ids]), generation_config=settings)[0].tolist()  # type: ignore[no-any-return]
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_marian_never_writes_padding(padding_marian: Any) -> None:
+    """transformers' bad_words_ids; without them, padding is what this one says most of the time."""
+    prompt, pad = token_ids(7).tolist(), 96
+    more: dict[str, Any] = {"decoder_start_token_id": pad, "repetition_penalty": 1.5}
+    assert theirs(padding_marian.theirs, prompt, 19, **more)[1:].count(pad) > 9
+    wanted = theirs(padding_marian.theirs, prompt, 19, **more, bad_words_ids=[[pad]])[1:]
+    loaded = stopping(padding_marian.loaded)
+    settings: dict[str, Any] = {"max_tokens": 19, "temperature": 0, "repetition_penalty": 1.5}
+    assert ids_of(generate(loaded, prompt, **settings)) == wanted
+    assert pad not in wanted and len(set(wanted)) > 3
+    forced = ids_of(generate(loaded, prompt, **settings, logit_bias={pad: 0.0}))
+    assert forced.count(pad) > 9  # whoever asks for it gets it
+
+
 @pytest.mark.parametrize(
     ("name", "penalty"),
     [("llama", 1.0), ("llama", 0.8), ("gpt2", 1.0), ("t5", 1.0), ("t5", 1.5), ("bart", 1.0),

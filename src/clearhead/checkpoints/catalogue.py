@@ -150,4 +150,30 @@ MINILM = CatalogueEntry(
     ),
 )
 
-CATALOGUE: Mapping[str, CatalogueEntry] = {entry.name: entry for entry in (SMOLLM2, MINILM)}
+DATES = CatalogueEntry(
+    name="dates",
+    kind="encoder-decoder",
+    layers=1,
+    heads=2,
+    parameters=121_409,
+    licence="Apache-2.0",
+    description="dates as people write them to ISO 8601 (3rd of March 2021 → 2021-03-03)",
+    package_folder="checkpoints/built_in/dates",
+    files=(
+        CatalogueFile(
+            "config.json", 621, "b06f1991e1218fccfa0021ac239a3480cf9cb1242bf5ebae1d07482ea2e6fcb8"
+        ),
+        CatalogueFile(
+            "model.safetensors",
+            492_068,
+            "5beb6de6a65b26dd616758748bdf91e3512310761828e6cfd773807fd18a3788",
+        ),
+        CatalogueFile(
+            "vocabulary.json",
+            672,
+            "b148991dc5143d34391bf5e814fb5e6562b61a79a6fa8b13f03a058d21beef49",
+        ),
+    ),
+)
+
+CATALOGUE: Mapping[str, CatalogueEntry] = {entry.name: entry for entry in (SMOLLM2, MINILM, DATES)}

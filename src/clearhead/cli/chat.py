@@ -14,6 +14,7 @@ import click
 
 from clearhead.cli.generate import not_utf8, show_stream
 from clearhead.cli.loading import load_model
+from clearhead.cli.preparing import prepare_engine
 from clearhead.cli.sampling_options import sampling_options
 from clearhead.errors import InputError
 
@@ -43,6 +44,7 @@ def command(model: str, engine: bool | None, system: str | None, **options: Any)
     if loaded.tokenizer is None:
         raise InputError(f"{model} has no tokenizer, and so no words to chat in.")
     session = Session(loaded, engine=engine)
+    prepare_engine(loaded, engine)
     talk = Conversation(session, ChatTemplate.of(loaded.tokenizer), options, system)
     typed = sys.stdin.isatty()
     if typed:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clearhead.cli.loading import load_model, waiting
+from clearhead.cli.preparing import prepare_engine
 from clearhead.cli.sampling_options import sampling_options
 from clearhead.errors import InputError
 
@@ -41,7 +42,9 @@ def command(
     text = read_prompt(prompt, file)
     from clearhead.generation.generate import generate
 
-    events = generate(load_model(model), text, engine=engine, **options)
+    loaded = load_model(model)
+    events = generate(loaded, text, engine=engine, **options)  # refuses before anybody waits
+    prepare_engine(loaded, engine)
     if as_json:
         _show_json(events)
     elif options["samples"] > 1:

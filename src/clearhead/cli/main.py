@@ -12,12 +12,17 @@ from clearhead.errors import ClearheadError
 
 COMMANDS = {
     "chat": "clearhead.cli.chat",
+    "diff": "clearhead.cli.diff",
     "generate": "clearhead.cli.generate",
+    "heads": "clearhead.cli.heads",
+    "look": "clearhead.cli.look",
+    "map": "clearhead.cli.map",
     "models": "clearhead.cli.models",
     "steps": "clearhead.cli.steps",
+    "train": "clearhead.cli.train",
     "translate": "clearhead.cli.translate",
 }
-MAIN_JOB = "steps"
+MAIN_JOB = "look"
 
 
 class LazyGroup(click.Group):
@@ -46,7 +51,7 @@ class LazyGroup(click.Group):
 def cli(context: click.Context) -> None:
     """See, number by number, what any transformer attends to - at full speed.
 
-    Without a command: the main job, a worked example of attention step by step.
+    Without a command: the main job, a look at a sentence with the default model.
     """
     if context.invoked_subcommand is None:
         command = cli.get_command(context, MAIN_JOB)

@@ -12,6 +12,7 @@ import click
 
 from clearhead.cli.generate import not_utf8
 from clearhead.cli.loading import load_model
+from clearhead.cli.preparing import prepare_engine
 from clearhead.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def command(
     loaded = _translator(model)
     from clearhead.generation.beam_search import beam_search
 
+    prepare_engine(loaded, engine)
     for text in texts or _lines():
         if not text.strip():
             click.echo()

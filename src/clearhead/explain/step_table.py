@@ -1,4 +1,8 @@
-"""The textbook's table of one query: Word, k, v, score, score/√d, softmax, softmax·v, sum."""
+"""The textbook's table of one query: Word, k, v, score, score/√d, softmax, softmax·v, sum.
+
+Steps come in the order in which attention does them: score, scale, softcap, bias, mask, softmax;
+those that a model does not have are ``None``. Vectors are whole; views shorten them.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ from torch import Tensor
 
 from clearhead.attention.steps import AttentionSteps
 from clearhead.errors import InputError, ShapeError
+from clearhead.explain.head_outputs import HeadOutputs
+from clearhead.trace.proof import LayerProof
 
 Vector = tuple[float, ...]
 
@@ -20,12 +26,22 @@ class StepRow:
 
     word: str
     key: Vector
-    value: Vector
+    value: Vector  # empty where values were not kept
     score: float
     scaled: float
-    masked: bool
+    masked: str  # why the query may not look: "future", "padding", "window", "mask"; "" if it may
     weight: float
     weighted: Vector
+    capped: float | None = None
+    bias: float | None = None
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A learned score that takes its share of the softmax and contributes nothing."""
+
+    score: float
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -37,7 +53,13 @@ class StepTable:
     query: Vector
     rows: tuple[StepRow, ...]
     scale: float
-    output: Vector
+    output: Vector  # empty where values were not kept
+    head: str = ""  # "L16H5"; "" in a worked example
+    softcap: float | None = None
+    sink: Sink | None = None
+    outputs: HeadOutputs | None = None  # what all heads of the layer hand on, through W_O to Z
+    proof: LayerProof | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def scale_name(self) -> str:
@@ -47,6 +69,11 @@ class StepTable:
         divisor = 1 / self.scale
         whole = math.isclose(divisor, round(divisor), rel_tol=1e-6)
         return f"score/{round(divisor) if whole else format(divisor, '.3g')}"
+
+    @property
+    def has_bias(self) -> bool:
+        """Whether something is added to the scores."""
+        return any(row.bias is not None for row in self.rows)
 
 
 def step_table(
@@ -69,20 +96,30 @@ def step_table(
     rows = tuple(
         StepRow(
             word=word,
-            key=_vector(key[column]),
-            value=_vector(steps.value[column]),
+            key=vector(key[column]),
+            value=vector(steps.value[column]),
             score=float(steps.scores[row, column]),
             scaled=float(steps.scaled[row, column]),
-            masked=math.isinf(float(steps.masked[row, column])),
+            masked="mask" if math.isinf(float(steps.masked[row, column])) else "",
             weight=float(steps.weights[row, column]),
-            weighted=_vector(steps.weighted[row, column]),
+            weighted=vector(steps.weighted[row, column]),
+            capped=None if steps.capped is None else float(steps.capped[row, column]),
+            bias=_bias(steps, row, column),
         )
         for column, word in enumerate(words)
     )
     return StepTable(
-        title, asking, _vector(query[row]), rows, steps.scale, _vector(steps.output[row])
+        title, asking, vector(query[row]), rows, steps.scale, vector(steps.output[row])
     )
 
 
-def _vector(numbers: Tensor) -> Vector:
+def vector(numbers: Tensor) -> Vector:
+    """A vector as plain numbers."""
     return tuple(numbers.tolist())
+
+
+def _bias(steps: AttentionSteps, row: int, column: int) -> float | None:
+    if steps.biased is None:
+        return None
+    before = steps.scaled if steps.capped is None else steps.capped
+    return float(steps.biased[row, column] - before[row, column])

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
-from clearhead.generation.choice import speakable
+from clearhead.generation.choice import never_written, speakable
 from clearhead.generation.choose import runner_for, writer
 from clearhead.generation.event import FinishReason
 from clearhead.generation.generate import check_count
@@ -108,6 +108,7 @@ class _Search:
         """The likeliest continuations: so many that enough go on, even if others end."""
         past = torch.tensor([beam.log_probability for beam in self.running], dtype=torch.float64)
         totals = logits.double().log_softmax(-1) + past[:, None]
+        totals[:, list(never_written(self.loaded.config))] = -math.inf
         wanted = self.beams * (1 + max(1, len(self.loaded.config.eos)))
         top = totals.flatten().topk(min(wanted, totals.numel()))
         found = zip(top.values.tolist(), top.indices.tolist(), strict=True)
@@ -115,6 +116,7 @@ class _Search:
         return [
             _Beam((*self.running[place // vocab].ids, place % vocab), total, place // vocab)
             for total, place in found
+            if total > -math.inf
         ]
 
     def _ended(self, beam: _Beam) -> bool:

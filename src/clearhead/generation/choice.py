@@ -14,6 +14,7 @@ from clearhead.generation import sampling
 from clearhead.generation.event import Alternative
 from clearhead.generation.row import Row
 from clearhead.generation.settings import Settings
+from clearhead.models.config import ModelConfig
 from clearhead.text.tokenizer import Tokenizer
 
 
@@ -89,3 +90,15 @@ def speakable(
     if tokenizer is None or tokenizer.size >= logits.shape[-1]:
         return logits
     return logits[:, : tokenizer.size]
+
+
+def never_written(config: ModelConfig) -> tuple[int, ...]:
+    """Tokens that a model may rate highly and must not write.
+
+    Marian's models have no begin token: a text starts from padding, whose row of the output matrix
+    is never trained. transformers forbids it too (``bad_words_ids``).
+    """
+    marian = config.kind == "encoder-decoder" and config.positions == "sinusoidal-halves"
+    if not marian or config.pad is None or config.pad in config.eos:
+        return ()
+    return (config.pad,)

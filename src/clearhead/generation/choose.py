@@ -29,6 +29,12 @@ def runner_for(
             "a setting of its config).",
             hint="leave engine=… out: torch runs it with the same results.",
         )
+    if next(model.parameters()).is_meta:
+        raise InputError(
+            f"the float32 weights of {loaded.name} were let go when its CPU engine was made; "
+            "torch cannot run it any more.",
+            hint="load the model anew, or leave engine=False out.",
+        )
     return TorchRunner(model, sources)
 
 

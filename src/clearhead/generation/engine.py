@@ -65,7 +65,7 @@ def engine_runs_here() -> bool:
     if threads is None:
         return False
     try:
-        from clearhead.generation.engine_vectors_kernel import features
+        from clearhead.generation.engine_operations_kernel import features
     except ImportError:  # no numba, or one that does not fit the NumPy beside it
         return False
     machine = platform.machine().lower()
@@ -103,6 +103,9 @@ class Engine:
         self.sizes = _sizes(config)
         self._kept: list[Any] = []  # what records point to
         self._embed(model, stack)
+        if not keep_float32 and isinstance(model, Decoder):
+            stack.embedding.tokens.to("meta")
+            model.head.to("meta")
         self._layers = [self._layer(block, keep_float32) for block in _blocks(stack)]
         self._attentions = [attention for layer in self._layers for attention in layer[0]]
         self._feed_forwards = [layer[1] for layer in self._layers]
@@ -112,6 +115,8 @@ class Engine:
         self._rotary_tables: dict[Rotary, Tensor] = {}
         self._position_table: Tensor | None = None
         self._stack = stack
+        if not keep_float32:
+            _give_back_memory()
 
     @property
     def threads(self) -> int:
@@ -252,6 +257,13 @@ class Engine:
         for layer, norm in zip(order, [0, *norms[:-1]], strict=True):
             layer.norm = norm
         self.final_norm = norms[-1]
+
+
+def _give_back_memory() -> None:
+    """What was freed, to the system: glibc keeps it unless asked."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _blocks(stack: Stack) -> list[Block]:

@@ -18,6 +18,13 @@ from typing import Any
 
 from numba import njit
 
+from clearhead.generation.engine_addresses_kernel import (
+    load_halves,
+    load_ints,
+    spread_float_at,
+    spread_int_at,
+    store_floats,
+)
 from clearhead.generation.engine_numbers_kernel import (
     INLINED,
     SPLIT_BYTES,
@@ -30,16 +37,11 @@ from clearhead.generation.engine_structures import TILE_BYTES
 from clearhead.generation.engine_vectors_kernel import (
     as_floats,
     high_nibbles,
-    load_halves,
-    load_ints,
     low_nibbles,
     multiply_add,
     no_floats,
     no_ints,
     plus_ints,
-    spread_float_at,
-    spread_int_at,
-    store_floats,
     times,
 )
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from clearhead.generation.engine import Engine
-from clearhead.generation.engine_structures import BLOCK, GROUP, LINE, TILE, Step
+from clearhead.generation.engine_structures import BLOCK, GROUP, LINE, SCRATCH_BYTES, TILE, Step
 from clearhead.generation.engine_weights import rounded_up
 
 
@@ -48,11 +48,10 @@ class EngineMemory:
             PHASES_AROUND,
             PHASES_OF_ATTENTION,
             PHASES_OF_FEED_FORWARD,
-            SCRATCH_BYTES,
         )
         from clearhead.generation.engine_numbers_kernel import ACTIVATIONS, RECORD_BYTES
 
-        self.engine, self._scratch_bytes = engine, SCRATCH_BYTES
+        self.engine = engine
         of_layer = PHASES_OF_ATTENTION * (1 + engine.crossing) + PHASES_OF_FEED_FORWARD
         self._phases = PHASES_AROUND + engine.config.layers * of_layer
         self._activation = ACTIVATIONS.index(engine.config.activation)
@@ -135,7 +134,7 @@ class EngineMemory:
 
     def make_private(self, step: Step, threads: int) -> None:
         """Memory for each thread."""
-        needed = threads * (self._scratch_bytes + self._private_bytes)
+        needed = threads * (SCRATCH_BYTES + self._private_bytes)
         if self._private.numel() < needed:
             self._private = torch.zeros(needed, dtype=torch.uint8)
             self._tickets = torch.zeros(self._phases * (threads + 1) * LINE, dtype=torch.uint8)

@@ -12,22 +12,20 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from clearhead.generation.engine_addresses_kernel import load_floats, put_float, put_int
+from clearhead.generation.engine_products_kernel import products_of_this_machine
 from clearhead.generation.engine_structures import GROUP
 from clearhead.generation.engine_vectors_kernel import (
     as_ints,
     int_sum_of,
     larger,
     largest_of,
-    load_floats,
     minus,
     multiply_add,
     over,
     plus,
     plus_ints,
     power_of_two,
-    products_of_this_machine,
-    put_float,
-    put_int,
     rounded,
     size_of,
     smaller,

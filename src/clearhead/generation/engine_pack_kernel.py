@@ -9,6 +9,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from clearhead.generation.engine_addresses_kernel import (
+    byte_at,
+    half_at,
+    load_floats,
+    put_byte,
+    put_half,
+    store_ints,
+)
 from clearhead.generation.engine_matrix_kernel import BYTES_4, BYTES_8
 from clearhead.generation.engine_numbers_kernel import INLINED, ZERO
 from clearhead.generation.engine_parts_kernel import pack_at
@@ -16,19 +24,13 @@ from clearhead.generation.engine_structures import GROUP, TILE
 from clearhead.generation.engine_threads_kernel import thread_count, thread_number
 from clearhead.generation.engine_vectors_kernel import (
     as_ints,
-    byte_at,
-    half_at,
     larger,
     largest_of,
-    load_floats,
     minus,
     multiply_add,
-    put_byte,
-    put_half,
     rounded,
     size_of,
     spread,
-    store_ints,
     times,
 )
 

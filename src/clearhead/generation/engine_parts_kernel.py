@@ -1,7 +1,7 @@
 """The engine's code in parts that are compiled one by one, and know each other by name only.
 
 numba would compile a function anew into each one that calls it, and into the callers of that one:
-the whole step then takes 22 s of a core, by parts 8 s. A part takes and returns whole numbers:
+the whole step then takes 22 s of a core, by parts 7 s. A part takes and returns whole numbers:
 sizes, and addresses of structures.
 """
 # numba's decorators have no types, and what its vectors are is known to LLVM alone.

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
-from clearhead.generation.engine import Engine, engine_runs_here, engine_serves
+from clearhead.generation.engine import Engine, Progress, engine_runs_here, engine_serves
 from clearhead.generation.engine_cache import FIRST_ROOM, EngineCache
 from clearhead.generation.engine_memory import EngineMemory, blocks_of
 from clearhead.generation.engine_structures import CHUNK
@@ -28,14 +28,22 @@ def engine_supports(loaded: Loaded) -> bool:
     if not isinstance(loaded.model, Decoder | EncoderDecoder) or not engine_serves(loaded.config):
         return False
     parameter = next(loaded.model.parameters())
+    if parameter.is_meta:  # its weights were let go: there is an engine, or nothing runs it
+        return loaded.model in _engines
     return parameter.is_cpu and parameter.is_floating_point() and engine_runs_here()
 
 
-def engine_of(model: Decoder | EncoderDecoder) -> Engine:
-    """The model's engine, made once."""
+def engine_of(
+    model: Decoder | EncoderDecoder,
+    *,
+    keep_float32: bool = True,
+    progress: Progress | None = None,
+) -> Engine:
+    """The model's engine, made once; the options are :class:`Engine`'s, for when it is made."""
     found = _engines.get(model)
     if found is None:
-        found = _engines[model] = Engine(model)
+        found = Engine(model, keep_float32=keep_float32, progress=progress)
+        _engines[model] = found
     return found
 
 

@@ -18,6 +18,12 @@ CHUNK = 128  # keys that are attended to at once; a row's bits must not depend o
 BLOCK = 64  # tokens of a prompt that go through the layers together
 LINE = 64  # bytes of a line of the processor's cache, to which records are padded
 UNIT_BYTES = 24_576  # of weights that a thread takes at once: long to stream, short to wait for
+HEADS_AT_ONCE = 6  # of queries, or of keys and values, that a thread turns at once
+SCORES_BYTES = 4 * 4 * CHUNK
+RESULTS_BYTES = 2 * BLOCK * TILE * 4
+HIDDEN_BYTES = BLOCK * GROUP * 4
+# A thread's own memory: scores, results of tiles, hidden units, then one token's floats.
+SCRATCH_BYTES = SCORES_BYTES + RESULTS_BYTES + HIDDEN_BYTES
 
 
 def _wholes(*names: str) -> list[tuple[str, Any]]:

@@ -20,10 +20,10 @@ from llvmlite import binding
 from numba import njit, types
 
 from clearhead.attention.torch_threads import thread_functions
+from clearhead.generation.engine_addresses_kernel import add_one, counted, pause
 from clearhead.generation.engine_numbers_kernel import INLINED
 from clearhead.generation.engine_parts_kernel import part
 from clearhead.generation.engine_structures import LINE
-from clearhead.generation.engine_vectors_kernel import add_one, counted, pause
 
 # About 40 µs, longer than any unit; then the core may go to whoever needs it.
 PATIENCE = 2000

@@ -19,14 +19,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
 from clearhead.attention.torch_threads import torch_threads
-from clearhead.generation.engine_structures import (
-    GROUP,
-    TILE,
-    TILE_BYTES,
-    Matrix,
-    Norm,
-    Pack,
-)
+from clearhead.generation.engine_structures import GROUP, TILE, TILE_BYTES, Matrix, Norm, Pack
 from clearhead.layers.normalisation import RMSNorm
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Generator, Mapping, Sequence
 
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
-from clearhead.generation.choice import Chooser
+from clearhead.generation.choice import Chooser, never_written
 from clearhead.generation.event import Event
 from clearhead.generation.prompt import Prompt, tokenizer_of
 from clearhead.generation.sampling import Number
@@ -72,7 +73,7 @@ def generate(
         temperature=TEMPERATURES[loaded.config.kind] if temperature is None else temperature,
         top_k=top_k, top_p=top_p, min_p=min_p, typical=typical,
         repetition_penalty=repetition_penalty, presence_penalty=presence_penalty,
-        frequency_penalty=frequency_penalty, logit_bias={} if logit_bias is None else logit_bias,
+        frequency_penalty=frequency_penalty, logit_bias=_bias(loaded, logit_bias),
     )  # fmt: skip
     settings.check_vocabulary(_speakable(loaded))
     check_count("max_tokens", max_tokens, 1)
@@ -114,6 +115,14 @@ def _speakable(loaded: Loaded) -> int:
     """How many tokens can be chosen: some models have more entries than their tokenizer."""
     vocab = loaded.config.vocab
     return vocab if loaded.tokenizer is None else min(vocab, loaded.tokenizer.size)
+
+
+def _bias(loaded: Loaded, given: Mapping[int, Number] | None) -> Mapping[int, Number]:
+    """What the user wants, and what the model must not write unless the user wants it."""
+    forbidden = dict.fromkeys(never_written(loaded.config), -math.inf)
+    if given is None or not isinstance(given, Mapping):
+        return forbidden if given is None else given  # which is refused where settings are checked
+    return forbidden | dict(given)
 
 
 def _checked_seed(seed: int | None) -> int:

@@ -2,56 +2,80 @@
 
 from __future__ import annotations
 
-from rich import box
-from rich.console import Group, RenderableType
-from rich.table import Table
+import functools
+import io
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from rich.console import Console, RenderableType
 from rich.text import Text
 
-from clearhead.explain.step_table import StepTable, Vector
+from clearhead.errors import InputError
+from clearhead.explain.difference import Difference
+from clearhead.explain.look import Look
+from clearhead.explain.pictures import Gallery, HeadPicture, WordPicture
+from clearhead.explain.step_table import StepTable
+from clearhead.views.terminal_difference import difference_parts
+from clearhead.views.terminal_gallery import small_maps
+from clearhead.views.terminal_heatmap import heatmap
+from clearhead.views.terminal_look import look_parts
+from clearhead.views.terminal_parts import Drawn, indented
+from clearhead.views.terminal_steps import step_parts
+from clearhead.views.terminal_word import word_parts
+
+WIDTH = 80
 
 
-def show_step_table(table: StepTable) -> RenderableType:
-    """The table Word | k | v | score | score/√d | softmax | softmax·v, with the sum below it."""
-    selfish = all(row.key == row.value for row in table.rows)  # the keys are the values
-    shown = 4 if selfish else 2  # entries of a vector: three columns of them must fit
-    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_footer=True)
-    grid.add_column("Word", footer="sum")
-    grid.add_column("k = v" if selfish else "k", justify="right")
-    if not selfish:
-        grid.add_column("v", justify="right")
-    grid.add_column("score", justify="right")
-    if table.scale != 1.0:
-        grid.add_column(table.scale_name, justify="right")
-    grid.add_column("softmax", justify="right", footer=f"{sum(r.weight for r in table.rows):.2f}")
-    grid.add_column("softmax·v", justify="right", footer=vector_text(table.output, shown))
-    strongest = max(row.weight for row in table.rows)
-    for row in table.rows:
-        cells = [row.word, vector_text(row.key, shown)]
-        if not selfish:
-            cells.append(vector_text(row.value, shown))
-        cells.append(number_text(row.score))
-        if table.scale != 1.0:
-            cells.append("−∞" if row.masked else number_text(row.scaled))
-        cells += [f"{row.weight:.2f}", vector_text(row.weighted, shown)]
-        grid.add_row(*cells, style="bold" if row.weight == strongest else None)
-    asks = Text.assemble((table.word, "bold"), " asks with q = ", vector_text(table.query, 4))
-    if len(table.output) > shown:
-        asks.append(f"   (… of vectors of {len(table.output)} numbers {shown} are shown)")
-    return Group(Text(table.title, style="bold"), asks, grid)
+def show(insight: object) -> Drawn:
+    """Any insight as something that ``rich`` prints."""
+    for kind, draw in RENDERERS.items():
+        if isinstance(insight, kind):
+            return Drawn(functools.partial(draw, insight))
+    names = ", ".join(kind.__name__ for kind in RENDERERS)
+    raise InputError(f"the terminal shows {names}; {type(insight).__name__} came.")
 
 
-def vector_text(numbers: Vector, shown: int) -> str:
-    """A vector in brackets; of a long one the first entries."""
-    whole = all(number == round(number) for number in numbers)
-    parts = [_decimals(number, 0 if whole else 2) for number in numbers[:shown]]
-    return f"[{' '.join(parts)}{'…' if len(numbers) > shown else ''}]"
+def plain_text(insight: object, width: int = WIDTH) -> str:
+    """An insight as text without colour, in so many columns."""
+    console = Console(
+        file=io.StringIO(), width=width, force_terminal=False, color_system=None, emoji=False,
+        markup=False, highlight=False, legacy_windows=False,
+    )  # fmt: skip
+    console.print(show(insight))
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
-def number_text(number: float) -> str:
-    """Two decimals; whole numbers without."""
-    return _decimals(number, 0 if number == round(number) else 2)
+def _head(picture: HeadPicture, width: int) -> Iterable[RenderableType]:
+    yield Text(f"  {picture.head}, every word (row) to every word (column)", style="bold")
+    yield from heatmap(picture, width)
+    yield from _notes(picture.notes)
 
 
-def _decimals(number: float, decimals: int) -> str:
-    text = f"{number:.{decimals}f}"
-    return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
+def _word(picture: WordPicture, width: int) -> Iterable[RenderableType]:
+    where = f"in {picture.head}" if picture.head is not None else "over heads"
+    yield Text(f"  Where “{picture.mark.text}” looks {where}", style="bold")
+    yield from word_parts(picture, width)
+    yield from _notes(picture.notes)
+
+
+def _gallery(gallery: Gallery, width: int) -> Iterable[RenderableType]:
+    yield Text("  Every head, small: rows ask, columns are looked at", style="bold")
+    yield from small_maps(gallery, width)
+    yield from _notes(gallery.notes)
+
+
+def _notes(notes: Iterable[str]) -> Iterable[RenderableType]:
+    yield Text()
+    for note in notes:
+        yield indented(note)
+
+
+RENDERERS: dict[type, Callable[[Any, int], Iterable[RenderableType]]] = {
+    Look: look_parts,
+    HeadPicture: _head,
+    WordPicture: _word,
+    Gallery: _gallery,
+    StepTable: step_parts,
+    Difference: difference_parts,
+}

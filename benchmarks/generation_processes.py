@@ -1,0 +1,271 @@
+"""What benchmarks/generation.py measures in processes of their own.
+
+Memory, the first token, the first use, and two processes that share the machine. Run as a program,
+this file is one such process: ``python benchmarks/generation_processes.py WHAT MODEL.gguf``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import torch
+from generation_contestants import TOKENS, Clearhead, Llama, Transformers, some_ids
+from measure import megabytes, peak_memory, seconds, table
+
+PROMPT = "Students opened their"
+SHARING_SECONDS, READING_SECONDS = 8.0, 3.0
+
+
+def process(what: str, path: Path, **environment: str) -> subprocess.Popen[str]:
+    """One of the functions below, in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, __file__, what, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | {"HF_HUB_OFFLINE": "1"} | environment,
+    )
+
+
+def answer(running: subprocess.Popen[str]) -> Any:
+    """What it printed last."""
+    printed = running.communicate()[0]
+    return json.loads(printed.splitlines()[-1])
+
+
+# Memory.
+def memory(path: Path) -> str:
+    """Peaks of everybody for the same work."""
+    labels = {
+        "held": "clearhead", "held_alone": "clearhead, no float32 kept",
+        "held_transformers": "transformers",
+    }  # fmt: skip
+    rows = []
+    for what, label in labels.items():
+        found = answer(process(what, path))
+        rows.append([label, megabytes(found["peak"]), megabytes(found["resident"])])
+    llama = Llama(path, context=1024)
+    llama.ask([some_ids(512)], TOKENS, reuse=False)
+    llama.end()
+    rows.insert(2, ["llama.cpp", megabytes(llama.peak), megabytes(llama.resident)])
+    return table(
+        [f"load, a prompt of 512 tokens, {TOKENS} more", "peak memory", "at the end"], rows
+    )
+
+
+def held(path: Path) -> None:
+    mine = Clearhead(path)
+    mine.decode([some_ids(512)])()
+    _tell_memory()
+
+
+def held_alone(path: Path) -> None:
+    mine = Clearhead(path, keep_float32=False)
+    mine.decode([some_ids(512)])()
+    _tell_memory()
+
+
+def held_transformers(path: Path) -> None:
+    theirs = Transformers(path)
+    theirs.decode([some_ids(512)])()
+    _tell_memory()
+
+
+def _tell_memory() -> None:
+    resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    print(json.dumps({"peak": peak_memory(), "resident": resident}))
+
+
+# The first token.
+def first_token(path: Path, rounds: int) -> str:
+    """From the command to the first letter on the screen, everything cached."""
+    command = [sys.executable, "-m", "clearhead", "generate", PROMPT, "--model", str(path)]
+    ours = [*command, "--max-tokens", "4", "--temperature", "0"]
+    theirs = [sys.executable, __file__, "write_transformers", str(path)]
+    took: dict[str, list[float]] = {"clearhead": [], "llama.cpp": [], "transformers": []}
+    for _ in range(rounds + 1):
+        took["clearhead"].append(_until_letter(ours))
+        took["llama.cpp"].append(_until_llama(path))
+        took["transformers"].append(_until_letter(theirs))
+    rows = [[name, seconds(statistics.median(found[1:]))] for name, found in took.items()]
+    return table(["from the command to the first token", ""], rows)
+
+
+def _until_letter(command: list[str]) -> float:
+    environment = os.environ | {"HF_HUB_OFFLINE": "1"}
+    start = time.perf_counter()
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+    ) as running:
+        assert running.stdout is not None
+        if not running.stdout.read(1):
+            raise SystemExit(f"nothing came from {' '.join(command)}")
+        took = time.perf_counter() - start
+        running.stdout.read()
+    return took
+
+
+def _until_llama(path: Path) -> float:
+    start = time.perf_counter()
+    llama = Llama(path, context=128)
+    llama.ask([some_ids(3)], 1, reuse=False)
+    took = time.perf_counter() - start
+    llama.end()
+    return took
+
+
+def write_transformers(path: Path) -> None:
+    theirs = Transformers(path)
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name)
+    ids = torch.tensor([tokenizer.encode(PROMPT)])
+    found = theirs.model.generate(ids, max_new_tokens=1, do_sample=False)
+    print(tokenizer.decode(found[0, ids.shape[1] :]), flush=True)
+
+
+# The first use.
+def first_use(path: Path) -> str:
+    """How long the kernels take to compile, and to load once they are on disk."""
+    with tempfile.TemporaryDirectory() as folder:
+        took = [answer(process("prepare", path, NUMBA_CACHE_DIR=folder)) for _ in range(3)]
+        size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+    rows = [
+        ["compile, once", seconds(took[0])],
+        ["load from disk, in every later process", seconds(min(took[1:]))],
+        ["on disk", megabytes(size)],
+    ]
+    return table(["the engine's kernels", ""], rows)
+
+
+def prepare(_path: Path) -> None:
+    from clearhead.generation.engine import Engine, engine_runs_here
+
+    engine_runs_here()  # imports numba, which every process does
+    start = time.perf_counter()
+    Engine.prepare()
+    print(json.dumps(time.perf_counter() - start))
+
+
+# Two processes.
+def sharing(path: Path) -> str:
+    """Decoding alone, and twice at the same time on the same cores."""
+    found: dict[str, tuple[float, list[float]]] = {
+        "clearhead": (_together(path, 1, _decoder)[0], _together(path, 2, _decoder)),
+        "llama.cpp": (_together(path, 1, _llama)[0], _together(path, 2, _llama)),
+    }
+    rows = []
+    for name, (alone, both) in found.items():
+        shares = [f"{speed:.4g} ({speed / alone:.0%})" for speed in both]
+        rows.append([name, f"{alone:.4g}", *shares, f"{sum(both) / alone:.0%}"])
+    head = ["decode, tokens/s", "alone", "one of two", "the other", "together, of alone"]
+    return table(head, rows)
+
+
+def _together(
+    path: Path, count: int, contestant: Callable[[Path], Callable[[], float]]
+) -> list[float]:
+    """Tokens each second of so many contestants that start at the same moment."""
+    ready = [contestant(path) for _ in range(count)]
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(lambda go: go(), ready))
+
+
+def _decoder(path: Path) -> Callable[[], float]:
+    return _waiting(process("decode_on", path))
+
+
+def _waiting(running: subprocess.Popen[str]) -> Callable[[], float]:
+    """Lets a process that is ready go on, and returns the figure that it prints."""
+    assert running.stdout is not None and running.stdin is not None
+    running.stdout.readline()
+
+    def go() -> float:
+        speed: float = json.loads(running.communicate("go\n")[0])
+        return speed
+
+    return go
+
+
+def decode_on(path: Path) -> None:
+    work = Clearhead(path).decode([some_ids(16)])
+    work()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    print(json.dumps(_speed(work)))
+
+
+def _llama(path: Path) -> Callable[[], float]:
+    llama = Llama(path, context=128)
+    work = llama.decode([some_ids(16)])
+    work()
+
+    def go() -> float:
+        speed = _speed(work)
+        llama.end()
+        return speed
+
+    return go
+
+
+def _speed(work: Callable[[], float]) -> float:
+    """Tokens each second over some seconds, by what the rounds say they took."""
+    took = []
+    end = time.perf_counter() + SHARING_SECONDS
+    while time.perf_counter() < end:
+        took.append(work())
+    return len(took) / sum(took)
+
+
+# What the machine can read.
+def bandwidth(path: Path) -> float:
+    """Bytes each second that all cores read together, each in a process of its own.
+
+    One process's threads do not show it: torch's sum on two threads read 32 GB/s in a run in which
+    two decoding processes read 47. It drifts with the machine's neighbours: compare within a run.
+    """
+    return sum(_together(path, torch.get_num_threads(), _reader))
+
+
+def _reader(path: Path) -> Callable[[], float]:
+    return _waiting(process("read_on", path, OMP_NUM_THREADS="1"))
+
+
+def read_on(_path: Path) -> None:
+    numbers = torch.ones(1 << 27)  # 537 MB, far more than any cache
+    numbers.sum()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    start, rounds = time.perf_counter(), 0
+    while time.perf_counter() - start < READING_SECONDS:
+        numbers.sum()
+        rounds += 1
+    print(json.dumps(rounds * numbers.numel() * 4 / (time.perf_counter() - start)))
+
+
+PROCESSES: Mapping[str, Callable[[Path], None]] = {
+    work.__name__: work
+    for work in (
+        held,
+        held_alone,
+        held_transformers,
+        write_transformers,
+        prepare,
+        decode_on,
+        read_on,
+    )
+}
+
+if __name__ == "__main__":
+    PROCESSES[sys.argv[1]](Path(sys.argv[2]))

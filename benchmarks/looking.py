@@ -1,0 +1,269 @@
+"""Pages of attention: ``python benchmarks/looking.py [--lengths 64,256] [--publish]``.
+
+The same SmolLM2 and the same text (out of ``pydoc_data.topics``, which every Python carries), all
+layers and heads: clearhead's page against BertViz' ``head_view`` and ``model_view`` (in an
+environment of its own, made on first use). Seconds are from the ids to the finished file, the
+forward included, the model loaded before, after a warm-up; each measurement is a process of its
+own, and memory is its highest above what it held with the model loaded. Lengths may be measured
+one after the other: the table holds the latest of each (build/looking.json). A page is shown when
+Chromium has drawn its first picture (clearhead) or fired its load event (BertViz, whose pictures
+are drawn by scripts that it fetches from the network).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pydoc_data.topics
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from measure import machine, megabytes, peak_memory, publish, seconds, table
+
+ROOT = Path(__file__).resolve().parents[1]
+BERTVIZ_FOLDER = ROOT / "build" / "bench-bertviz"
+RESULTS = ROOT / "build" / "looking.json"
+LENGTHS = (64, 256, 512, 1024, 2048)
+LONGEST_HEAD_VIEW = 512  # 2 GB of HTML already, and four times that for each doubling
+LONGEST_MODEL_VIEW = 256
+LAYER = "L16"  # of the view of one layer
+MOST_SECONDS, MOST_BYTES = 170, 20_000_000_000
+NOT_RUN = "not run"
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+)  # fmt: skip
+
+Measured = dict[str, float]
+
+
+def ids_and_tokens(tokenizer: Any, length: int) -> tuple[list[int], list[str]]:
+    text = "\n\n".join(pydoc_data.topics.topics.values())[: 16 * length]
+    tokens = tokenizer.tokens(text)[:length]
+    return [token.id for token in tokens], [token.text for token in tokens]
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def ours(path: Path, length: int, layer: str, out: Path) -> Measured:
+    """Runs alone: clearhead's page."""
+    import clearhead as ch
+    from clearhead.explain.look import Look
+    from clearhead.trace import watch
+    from clearhead.views.html import html_page
+
+    loaded: Any = ch.load(path)
+
+    def page(ids: list[int]) -> str:
+        with watch(loaded, layers=layer or None, values=True) as seen:
+            loaded.model(torch.tensor([ids]), last_only=True)
+        return html_page(Look(seen))
+
+    ids, _ = ids_and_tokens(loaded.tokenizer, length)
+    with torch.no_grad():
+        page(ids[:16])
+        before, start = _resident(), time.perf_counter()
+        out.write_text(page(ids), encoding="utf-8")
+    return {"seconds": time.perf_counter() - start, "peak": peak_memory() - before}
+
+
+def bertviz(folder: Path, view: str, ids: list[int], tokens: list[str], out: Path) -> Measured:
+    """Runs alone, in BertViz' environment."""
+    import importlib
+
+    transformers: Any = importlib.import_module("transformers")
+    draw: Any = getattr(importlib.import_module("bertviz"), view)
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        str(folder), dtype=torch.float32, attn_implementation="eager"
+    ).eval()
+
+    def page(count: int) -> str:
+        result = model(torch.tensor([ids[:count]]), output_attentions=True, use_cache=False)
+        return str(draw(result.attentions, tokens[:count], html_action="return").data)
+
+    with torch.no_grad():
+        page(8)
+        before, start = _resident(), time.perf_counter()
+        out.write_text(page(len(ids)), encoding="utf-8")
+    return {"seconds": time.perf_counter() - start, "peak": peak_memory() - before}
+
+
+def bertviz_environment() -> Path:
+    """Python with BertViz: made on first use, as its dependencies are not ours."""
+    python = BERTVIZ_FOLDER / "bin" / "python"
+    if not (BERTVIZ_FOLDER / "ready").exists():
+        print(f"installing BertViz into {BERTVIZ_FOLDER.relative_to(ROOT)} …", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", BERTVIZ_FOLDER], check=True)
+        subprocess.run(
+            [str(python), "-m", "pip", "install", "--quiet", "torch", "bertviz", "transformers",
+             "ipython", "--constraint", str(ROOT / "constraints.txt")],
+            check=True,
+        )  # fmt: skip
+        (BERTVIZ_FOLDER / "ready").touch()
+    return python
+
+
+def bertviz_model(path: Path) -> Path:
+    """SmolLM2 as a folder that transformers reads at once."""
+    import clearhead as ch
+
+    folder = BERTVIZ_FOLDER / "smollm2"
+    if not folder.exists():
+        loaded = ch.load(path)
+        ch.save(loaded.model, folder, loaded.tokenizer)
+    return folder
+
+
+def _limited() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+
+
+def process(python: str | Path, arguments: list[str]) -> Measured | str:
+    """One measurement in a process of its own; a reason where it does not end well."""
+    env = os.environ | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+    try:
+        done = subprocess.run(
+            [str(python), __file__, *arguments], capture_output=True, text=True, check=False,
+            env=env, timeout=MOST_SECONDS, preexec_fn=_limited,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f"over {MOST_SECONDS} s"
+    if done.returncode != 0:
+        print(done.stderr[-1500:], file=sys.stderr)
+        return "failed"
+    found: Measured = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def shown(page: Path, selector: str | None) -> float | str:
+    """Seconds until Chromium shows the page; ``selector`` appears when it does."""
+    from playwright.sync_api import Error, sync_playwright
+
+    with sync_playwright() as running:
+        browser = running.chromium.launch(
+            executable_path=shutil.which("chromium"), args=list(FLAGS)
+        )
+        try:
+            tab = browser.new_page()
+            tab.set_default_timeout(60_000)
+            start = time.perf_counter()
+            tab.goto(page.as_uri(), wait_until="load" if selector is None else "commit")
+            if selector is not None:
+                tab.wait_for_selector(selector)
+            return time.perf_counter() - start
+        except Error as error:
+            return "crashes" if "crash" in str(error).lower() else "over 60 s"
+        finally:
+            browser.close()
+
+
+HEADER = ["tokens", "", "text to file", "file", "shown by Chromium", "peak memory"]
+
+
+def row(
+    length: int, name: str, found: Measured | str, page: Path, selector: str | None
+) -> list[str]:
+    if isinstance(found, str):
+        return [f"{length:,}", name, found, "", "", ""]
+    time_shown = shown(page, selector)
+    said = time_shown if isinstance(time_shown, str) else seconds(time_shown)
+    size = page.stat().st_size
+    page.unlink()
+    return [
+        f"{length:,}", name, seconds(found["seconds"]),
+        megabytes(size) if size >= 1e7 else f"{size / 1e6:.1f} MB", said, megabytes(found["peak"]),
+    ]  # fmt: skip
+
+
+def compare(lengths: list[int], peers: bool) -> list[list[str]]:
+    from clearhead.checkpoints.store import ModelStore
+    from clearhead.text.folder import load_tokenizer
+
+    path = ModelStore().pull("smollm2")
+    rows = []
+    with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
+        page = Path(folder) / "page.html"
+        for length in lengths:
+            for name, layer in (("clearhead", ""), (f"clearhead, {LAYER} alone", LAYER)):
+                if layer and length < 1024:
+                    continue
+                arguments = ["--ours", str(length), "--layer", layer, "--out", str(page)]
+                found = process(sys.executable, [*arguments, "--folder", str(path)])
+                rows.append(row(length, name, found, page, "[data-ready]"))
+                print(table(HEADER, rows[-1:]).splitlines()[-1], flush=True)
+            if not peers:
+                continue
+            python, model = bertviz_environment(), bertviz_model(path)
+            ids, tokens = ids_and_tokens(load_tokenizer(model), length)
+            given = Path(folder) / "ids.json"
+            given.write_text(json.dumps([ids, tokens]))
+            views = {"head_view": LONGEST_HEAD_VIEW, "model_view": LONGEST_MODEL_VIEW}
+            for view, longest in views.items():
+                arguments = ["--bertviz", view, "--ids", str(given), "--out", str(page)]
+                measured: Measured | str = NOT_RUN
+                if length <= longest:
+                    measured = process(python, [*arguments, "--folder", str(model)])
+                rows.append(row(length, f"BertViz {view}", measured, page, None))
+                print(table(HEADER, rows[-1:]).splitlines()[-1], flush=True)
+    return rows
+
+
+def remembered(rows: list[list[str]]) -> list[list[str]]:
+    """These rows, and those of other lengths that were measured before."""
+    known: dict[str, list[list[str]]] = {}
+    if RESULTS.exists():
+        known = json.loads(RESULTS.read_text())
+    known |= {length: [row for row in rows if row[0] == length] for length in {r[0] for r in rows}}
+    RESULTS.write_text(json.dumps(known))
+    order = sorted(known, key=lambda length: int(length.replace(",", "")))
+    return [row for length in order for row in known[length]]
+
+
+def said(rows: list[list[str]]) -> str:
+    note = (
+        f"BertViz was not run where it says so: `head_view` takes 12 to 13 GB at 512 tokens and "
+        f"four times that for each doubling, `model_view` the same beyond {LONGEST_MODEL_VIEW}. "
+        "Its pages fetch their scripts from the network; measured is the load event."
+    )
+    return f"{table(HEADER, rows)}\n\n{note}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lengths", default=",".join(map(str, LENGTHS)))
+    parser.add_argument("--alone", action="store_true", help="without BertViz")
+    parser.add_argument("--publish", action="store_true", help="write docs/benchmarks.md")
+    for name in ("ours", "layer", "bertviz", "ids", "out", "folder"):
+        parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.ours:
+        length = int(given.ours)
+        print(json.dumps(ours(Path(given.folder), length, given.layer, Path(given.out))))
+        return
+    if given.bertviz:
+        ids, tokens = json.loads(Path(given.ids).read_text())
+        found = bertviz(Path(given.folder), given.bertviz, ids, tokens, Path(given.out))
+        print(json.dumps(found))
+        return
+    lengths = [int(length) for length in given.lengths.split(",")]
+    text = (
+        f"`python benchmarks/looking.py` on {machine()}. SmolLM2, 30 layers of 9 heads.\n\n"
+        f"{said(remembered(compare(lengths, not given.alone)))}"
+    )
+    print(text)
+    if given.publish:
+        publish("looking", text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,280 @@
+"""Training against its peers: nanoGPT's setting on tinyshakespeare, and raw speed of one block.
+
+    python benchmarks/training.py race        # who reaches a validation loss of 1.88 first
+    python benchmarks/training.py changes     # which change bought how much
+    python benchmarks/training.py speed       # a block against torch's own and against an LSTM
+
+The peer is nanoGPT's CPU setting as its README describes it (4 layers, 4 heads, 128 wide, context
+64, batches of 12 rows, 2,000 steps), written with torch's own modules and AdamW. Both learn from
+the first 90 % of the text and are validated on all of the last 10 %, outside the clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from measure import machine, medians, publish, table
+from torch import Tensor, nn
+from torch.nn import functional
+
+from clearhead.models.config import ModelConfig
+from clearhead.models.decoder import Decoder
+from clearhead.training.events import Stepped, Validated
+from clearhead.training.initialisation import fresh_model
+from clearhead.training.loop import train
+from clearhead.training.packed_batches import PackedBatches, in_order
+from clearhead.training.settings import TrainingSettings
+from clearhead.training.task import Task
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "tinyshakespeare" / "input.txt"
+GOAL = 1.88
+CONTEXT, ROWS, PEER_STEPS = 64, 12, 2000
+SHAPE: dict[str, Any] = {
+    "kind": "decoder", "family": "llama", "context": 64, "model": 128, "layers": 3, "heads": 4,
+    "feed_forward": 336, "gated": True, "attention_norm": True, "norm_epsilon": 1e-6,
+    "rotary_base": 1000.0,
+}  # fmt: skip
+SETTINGS: dict[str, Any] = {
+    "batch_tokens": 1024, "learning_rate": 4e-3, "matrix_learning_rate": 0.02, "warmup": 30,
+    "cooldown": 0.7, "floor": 0.0, "validate_every": 10**9, "precision": "float32",
+}  # fmt: skip
+SHORT = 240  # steps: enough for the goal
+
+
+@dataclass(frozen=True)
+class Text:
+    """Characters as numbers, split as nanoGPT splits them."""
+
+    training: Tensor
+    validation: Tensor
+    vocab: int
+
+    @classmethod
+    def read(cls, path: Path) -> Text:
+        text = path.read_text(encoding="utf-8")
+        numbers = {character: n for n, character in enumerate(sorted(set(text)))}
+        ids = torch.tensor([numbers[character] for character in text])
+        cut = int(0.9 * len(ids))
+        return cls(ids[:cut], ids[cut:], len(numbers))
+
+
+class PeerModel(nn.Module):
+    """nanoGPT's model with torch's own modules: learned positions, pre-norm, GELU, no biases."""
+
+    def __init__(self, vocab: int, width: int = 128, layers: int = 4, heads: int = 4) -> None:
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(vocab, width), nn.Embedding(CONTEXT, width)
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(
+                width, heads, 4 * width, 0.0, "gelu", batch_first=True, norm_first=True, bias=False
+            )
+            for _ in range(layers)
+        )
+        self.norm = nn.LayerNorm(width, bias=False)
+        for name, parameter in self.named_parameters():
+            if parameter.ndim == 2:
+                last = name.endswith(("out_proj.weight", "linear2.weight"))
+                nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * layers) if last else 0.02)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        length = ids.shape[1]
+        states = self.tokens(ids) + self.positions(torch.arange(length))
+        mask = nn.Transformer.generate_square_subsequent_mask(length)
+        for layer in self.layers:
+            states = layer(states, src_mask=mask, is_causal=True)
+        return functional.linear(self.norm(states), self.tokens.weight)
+
+
+def peer(text: Text, every: int = 250) -> Iterator[tuple[int, float, float]]:
+    """The peer's loop: step, seconds of training so far, validation loss."""
+    torch.manual_seed(1337)
+    model = PeerModel(text.vocab)
+    print(f"peer: {count(model):,} parameters")
+    decayed = [parameter for parameter in model.parameters() if parameter.ndim > 1]
+    plain = [parameter for parameter in model.parameters() if parameter.ndim < 2]
+    groups = [{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}]
+    optimiser = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.99))
+    seconds = 0.0
+    for step in range(PEER_STEPS):
+        began = time.perf_counter()
+        for group in optimiser.param_groups:
+            group["lr"] = peer_rate(step)
+        starts = torch.randint(len(text.training) - CONTEXT, (ROWS,))
+        rows = torch.stack([text.training[at : at + CONTEXT + 1] for at in starts])
+        loss = functional.cross_entropy(model(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten())
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        seconds += time.perf_counter() - began
+        if (step + 1) % every == 0:
+            yield step + 1, seconds, peer_validation(model, text)
+
+
+def peer_rate(step: int) -> float:
+    if step < 100:
+        return 1e-3 * (step + 1) / 100
+    return 1e-4 + 0.5 * (1 + math.cos(math.pi * (step - 100) / (PEER_STEPS - 100))) * 9e-4
+
+
+@torch.no_grad()
+def peer_validation(model: nn.Module, text: Text) -> float:
+    """The mean over the whole validation text, in rows of 64."""
+    model.eval()
+    total = tokens = 0.0
+    for at in range(0, len(text.validation) - 1, CONTEXT * 128):
+        piece = text.validation[at : at + CONTEXT * 128 + 1]
+        whole = (len(piece) - 1) // CONTEXT * CONTEXT
+        ids, targets = piece[:whole].view(-1, CONTEXT), piece[1 : whole + 1]
+        total += float(functional.cross_entropy(model(ids).flatten(0, 1), targets, reduction="sum"))
+        tokens += whole
+    model.train()
+    return total / tokens
+
+
+def ours(
+    text: Text, steps: int, shape: dict[str, Any] | None = None, **settings: Any
+) -> tuple[int, float, float]:
+    """Our run: parameters, seconds of training, validation loss at its end."""
+    config = ModelConfig.from_fields(SHAPE | {"vocab": text.vocab} | (shape or {}))
+    chosen = TrainingSettings.from_fields(SETTINGS | {"steps": steps} | settings)
+    model = fresh_model(config, chosen.seed)
+    documents = [text.training.tolist()]
+    rows = {"context": config.context, "batch_tokens": chosen.batch_tokens}
+    batches = PackedBatches(documents, seed=chosen.seed, **rows)
+    task = Task(model, None, batches, in_order([text.validation.tolist()], **rows))
+    seconds, loss = 0.0, math.nan
+    for event in train(task, chosen):
+        if isinstance(event, Stepped):
+            seconds += event.seconds
+        elif isinstance(event, Validated):
+            loss = event.loss
+    return count(model), seconds, loss
+
+
+def count(model: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def race(text: Text) -> str:
+    peers = []
+    for step, seconds, loss in peer(text):
+        print(f"peer  step {step}: {seconds:.1f} s, validation loss {loss:.4f}", flush=True)
+        peers.append((step, seconds, loss))
+    reached = next((p for p in peers if p[2] <= GOAL), peers[-1])
+    parameters, seconds, loss = ours(text, SHORT)
+    print(f"ours  {parameters:,} parameters: {seconds:.1f} s, validation loss {loss:.4f}")
+    longer = round(SHORT * peers[-1][1] / seconds)
+    _, same_time, best = ours(text, longer)
+    print(f"ours  {longer} steps: {same_time:.1f} s, validation loss {best:.4f}")
+    said = "" if reached[2] <= GOAL else f" (never {GOAL})"
+    return "\n\n".join(
+        [
+            f"{machine()}. Seconds of training, validations outside the clock; loss in nats on the "
+            "whole validation text.",
+            table(
+                ["", "parameters", "steps", "seconds", "validation loss"],
+                [
+                    ["nanoGPT's setting" + said, f"{count(PeerModel(text.vocab)):,}",
+                     str(reached[0]), f"{reached[1]:.1f}", f"{reached[2]:.4f}"],
+                    ["clearhead, to the goal", f"{parameters:,}", str(SHORT), f"{seconds:.1f}",
+                     f"{loss:.4f}"],
+                    ["clearhead, as long as the peer", f"{parameters:,}", str(longer),
+                     f"{same_time:.1f}", f"{best:.4f}"],
+                ],
+            ),
+            f"Time to the goal: 1/{reached[1] / seconds:.1f} of the peer's.",
+        ]
+    )  # fmt: skip
+
+
+def changes(text: Text) -> str:
+    """Each change taken back alone, at the same number of tokens."""
+    plain_ff = {"gated": False, "activation": "gelu", "feed_forward": 504}
+    variants: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "everything": ({}, {}),
+        "AdamW instead of Muon": ({}, {"optimiser": "adamw"}),
+        "AdamW at nanoGPT's rate, 1e-3": ({}, {"optimiser": "adamw", "learning_rate": 1e-3}),
+        "learned positions instead of rotary": ({"positions": "learned"}, {}),
+        "no norm on queries and keys": ({"attention_norm": False}, {}),
+        "GELU instead of SwiGLU": (plain_ff, {}),
+        "cosine instead of a straight cool-down": ({}, {"schedule": "cosine"}),
+        "4 layers instead of 3": ({"layers": 4}, {}),
+        "batches of 2,048 tokens, half the steps": (
+            {},
+            {"batch_tokens": 2048, "steps": SHORT // 2},
+        ),
+    }
+    rows = []
+    for name, (shape, settings) in variants.items():
+        family = {"family": "clearhead"} | shape
+        _, seconds, loss = ours(text, settings.pop("steps", SHORT), family, **settings)
+        print(f"{name}: {seconds:.1f} s, {loss:.4f}", flush=True)
+        rows.append([name, f"{seconds:.1f}", f"{loss:.4f}"])
+    return f"{machine()}.\n\n" + table(["", "seconds", "validation loss"], rows)
+
+
+def speed() -> str:
+    """Tokens per second, forward and backward, of one block at several lengths."""
+    width, heads, tokens = 128, 4, 4096
+    rows = []
+    for length in (64, 128, 256, 512, 1024):
+        config = ModelConfig(
+            kind="decoder", vocab=65, context=length, model=width, layers=1, heads=heads,
+            feed_forward=4 * width, activation="gelu", norm="layer",
+        )  # fmt: skip
+        ids = torch.randint(65, (tokens // length, length))
+        took = medians(_contestants(Decoder(config), ids, width, heads), rounds=5)
+        rows.append([str(length), *(f"{tokens / seconds:,.0f}" for seconds in took.values())])
+        print(rows[-1], flush=True)
+    header = ["length", "clearhead", "nn.TransformerEncoderLayer", "nn.LSTM"]
+    return f"{machine()}. Tokens/s of one layer, {width} wide, forward and backward.\n\n" + table(
+        header, rows
+    )
+
+
+def _contestants(
+    model: Decoder, ids: Tensor, width: int, heads: int
+) -> dict[str, Callable[[], object]]:
+    layer = nn.TransformerEncoderLayer(
+        width, heads, 4 * width, 0.0, "gelu", batch_first=True, norm_first=True, bias=False
+    )
+    lstm = nn.LSTM(width, width, batch_first=True)
+    embedding = nn.Embedding(65, width)
+    mask = nn.Transformer.generate_square_subsequent_mask(ids.shape[1])
+
+    def both_ways(forward: Callable[[], Tensor]) -> Callable[[], object]:
+        return lambda: forward().square().mean().backward()  # type: ignore[no-untyped-call]
+
+    return {
+        "clearhead": both_ways(lambda: model.stack(ids)),
+        "torch": both_ways(lambda: layer(embedding(ids), src_mask=mask, is_causal=True)),
+        "lstm": both_ways(lambda: lstm(embedding(ids))[0]),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["race", "changes", "speed"])
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--publish", action="store_true", help="write into docs/benchmarks.md")
+    arguments = parser.parse_args()
+    if arguments.what == "speed":
+        text = speed()
+    else:
+        corpus = Text.read(arguments.data)
+        text = race(corpus) if arguments.what == "race" else changes(corpus)
+    print(text)
+    if arguments.publish:
+        publish(f"training {arguments.what}", text)
+
+
+if __name__ == "__main__":
+    main()

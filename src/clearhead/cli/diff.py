@@ -1,0 +1,59 @@
+"""``clearhead diff``: what changed between two texts, two heads, two models or two traces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from clearhead.cli.loading import waiting
+from clearhead.cli.looking_options import (
+    DEFAULT_MODEL,
+    aid_options,
+    aids_of,
+    model_of,
+    opened,
+    output_options,
+    show_or_write,
+    text_of,
+)
+
+
+@click.command("diff")
+@click.argument("text", metavar="TEXT|FILE")
+@click.argument("other", metavar="[OTHER]", required=False)
+@click.option("--model", "-m", help=f"A name, a folder, a .gguf file or a hub id.  "
+              f"[default: {DEFAULT_MODEL}]")  # fmt: skip
+@click.option("--other-model", help="Compare with this model, on the same text.")
+@click.option("--head", help="Compare only this head: L16H5.")
+@click.option("--other-head", help="Compare with this head: L16H3.")
+@aid_options
+@output_options
+def command(text: str, other: str | None, **options: Any) -> None:
+    """Show what changed most from TEXT to OTHER, from a model or a head to another.
+
+    Two texts (or two saved traces), or one text with --other-model or --other-head.
+    """
+    if other is None and options["other_model"] is None and options["other_head"] is None:
+        raise click.UsageError("a second text, --other-model or --other-head is wanted.")
+    from clearhead.views.looking import diff
+
+    before = _side(text, options["model"], options["head"], options)
+    model, head = options["other_model"] or options["model"], options["other_head"]
+    after = _side(other or text, model, head or options["head"], options)
+    if head is not None:
+        before, after = before.head(), after.head()
+    with waiting("comparing …"):
+        found = diff(before, after)
+    show_or_write(found, options)
+
+
+def _side(text: str, model: str | None, head: str | None, options: dict[str, Any]) -> Any:
+    from clearhead.views.looking import look
+
+    trace = opened(text)
+    if trace is not None:
+        return look(trace, head=head, **aids_of(options))
+    read, loaded = text_of(text), model_of(model)
+    with waiting("looking …"):
+        return look(loaded, read, head=head, **aids_of(options))

@@ -1,0 +1,159 @@
+"""``clearhead heads``: what each head of a model does, with evidence."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clearhead.cli.loading import load_model
+from clearhead.cli.looking_options import (
+    DEFAULT_MODEL,
+    FILES,
+    output_options,
+    show_or_write,
+    try_next,
+)
+from clearhead.errors import InputError
+
+if TYPE_CHECKING:
+    from clearhead.explain.roles.counting import Progress
+    from clearhead.views.roles_shown import ShownRoles
+
+
+@click.command("heads")
+@click.argument("corpus", metavar="[CORPUS]", required=False)
+@click.option("--model", "-m", default=DEFAULT_MODEL, show_default=True,
+              help="A name (clearhead models), a folder, a .gguf file or a hub id.")  # fmt: skip
+@click.option("--head", help="Show one head with its examples: L16H5.")
+@click.option("--property", "-p", "properties", multiple=True, metavar="NAME",
+              help="Look for this property only; may be repeated.")  # fmt: skip
+@click.option("--words", metavar="WORDS", help="Look for these words or phrases too: lion,the sea.")
+@click.option("--layers", metavar="NUMBERS", help="Count only these layers: 0,1,5.")
+@click.option("--spacy", metavar="PIPELINE", help="Annotate plain text with this pipeline of "
+              "spaCy: en_core_web_sm.")  # fmt: skip
+@click.option("--switch-off", type=click.IntRange(min=0), default=6, show_default=True,
+              metavar="N", help="Switch off the best heads of N roles: what changes?")  # fmt: skip
+@click.option("--all", "everything", is_flag=True, help="Every role in the table.")
+@click.option("--fresh", is_flag=True, help="Do not go on from an interrupted run.")
+@output_options
+def command(corpus: str | None = None, **options: Any) -> None:
+    """Say what each head of a model does, with evidence, or that no role was found.
+
+    CORPUS is a .conllu file, a .tsv of coreference (text, pronoun, antecedent), or plain text.
+    Without it, built-in text. An interrupted run goes on where it stopped. With several processes
+    (torchrun … -m clearhead heads) each counts its share of the sentences.
+    """
+    from clearhead.explain.roles.sharing import process_share
+
+    with process_share() as share:
+        shown = _found(corpus, options, share)
+        if share[0] == 0:
+            _show(shown, options, corpus)
+
+
+def _found(corpus: str | None, options: dict[str, Any], share: tuple[int, int]) -> ShownRoles:
+    from clearhead.checkpoints.cache_folder import cache_folder
+    from clearhead.views.roles_shown import roles
+
+    if corpus is not None and not Path(corpus).exists():
+        raise InputError(
+            f"there is no file {corpus!r}.",
+            hint="a corpus is a .conllu file, a .tsv of coreference, or a text file.",
+        )
+    name = hashlib.blake2b(
+        repr([corpus and str(Path(corpus).resolve()), sorted(options.items()), share]).encode(),
+        digest_size=8,
+    ).hexdigest()
+    keep = cache_folder() / "roles" / f"{name}.counts"
+    if options["fresh"]:
+        keep.unlink(missing_ok=True)
+    loaded = load_model(options["model"])
+    with _bars(shown=share[0] == 0) as progress:
+        return roles(
+            loaded,
+            None if corpus is None else Path(corpus),
+            properties=_properties(options),
+            layers=_layers(options["layers"]),
+            spacy=options["spacy"],
+            interventions=options["switch_off"],
+            keep=keep,
+            share=share,
+            progress=progress,
+        )
+
+
+def _properties(options: dict[str, Any]) -> list[Any] | None:
+    """The properties of the options; None: all built-in ones."""
+    from clearhead.explain.roles.built_in import BUILT_IN, given_words
+
+    chosen: list[Any] = list(options["properties"]) or list(BUILT_IN)
+    if options["words"]:
+        chosen.append(given_words(options["words"].split(",")))
+    return chosen if chosen != list(BUILT_IN) else None
+
+
+def _layers(given: str | None) -> list[int] | None:
+    if given is None:
+        return None
+    numbers = given.replace("L", "").split(",")
+    if not all(number.strip().isdecimal() for number in numbers):
+        raise InputError(f"layers are numbers between commas, such as 0,1,5; {given!r} came.")
+    return [int(number) for number in numbers]
+
+
+def _show(shown: ShownRoles, options: dict[str, Any], corpus: str | None) -> None:
+    from rich.console import Console, Group
+
+    from clearhead.views.roles_terminal import SHOWN, evidence_parts, roles_parts
+
+    if any(options.get(name) is not None for name in FILES) or options.get("open_page"):
+        show_or_write(shown, options)
+        return
+    console = Console(highlight=False)
+    if options["head"] is not None:
+        evidence = shown.insight.evidence(options["head"])
+        console.print(Group(*evidence_parts(evidence, console.width)))
+        return
+    most = None if options["everything"] else SHOWN
+    console.print(Group(*roles_parts(shown.insight, console.width, most)))
+    said = "" if corpus is None else f" {corpus}"
+    first = next((role.head for role in shown.insight.named if role.kind != "rest"), "L0H0")
+    try_next(
+        f"heads{said} --head {first}      its examples, in their sentences",
+        f"heads{said} --html heads.html      everything, to click through",
+        "heads your.conllu      your own annotated text; --model minilm another model",
+    )
+
+
+@contextmanager
+def _bars(*, shown: bool) -> Iterator[Callable[[str], Progress]]:
+    """Progress bars with the time left, on standard error."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+    )  # fmt: skip
+    hidden = not shown or not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bars:
+        began = time.monotonic()
+
+        def begin(what: str) -> Callable[[int, int | None], None]:
+            task = bars.add_task(what, total=None)
+            if hidden and shown:
+                click.echo(f"{what} … ({time.monotonic() - began:.0f} s)", err=True)
+
+            def update(done: int, total: int | None) -> None:
+                bars.update(task, completed=done, total=total)
+
+            return update
+
+        yield begin

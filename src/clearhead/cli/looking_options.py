@@ -1,0 +1,158 @@
+"""What ``look``, ``steps``, ``diff`` and ``map`` share: options, reading texts, showing results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from clearhead.cli.generate import read_prompt
+from clearhead.cli.loading import load_model, waiting
+from clearhead.errors import InputError
+
+if TYPE_CHECKING:
+    from clearhead.checkpoints.load import Loaded
+    from clearhead.trace.seen import Seen
+    from clearhead.views.shown import Shown
+
+DEFAULT_MODEL = "smollm2"
+FILES = ("html", "svg", "png", "json", "csv")
+LONGEST_PATH = 255
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+AIDS = (
+    click.option("--tokens", is_flag=True, help="Show tokens instead of whole words."),
+    click.option("--hide", type=click.Choice(["first and special", "special", "nothing"]),
+                 default="first and special", show_default=True,
+                 help="Which columns to leave out; their mass is shown."),
+    click.option("--colour", type=click.Choice(["linear", "log"]), default="linear",
+                 show_default=True, help="How colours follow the numbers."),
+    click.option("--pool", type=click.Choice(["max", "mean", "sum"]), default="max",
+                 show_default=True, help="How several heads become one."),
+    click.option("--measure", type=click.Choice(["weight", "value"]), default="weight",
+                 show_default=True, help="Weights, or weight times the length of v."),
+)  # fmt: skip
+OUTPUTS = (
+    click.option("--html", type=click.Path(), metavar="OUT", help="Write an interactive page."),
+    click.option("--svg", type=click.Path(), metavar="OUT", help="Write a picture for papers."),
+    click.option("--png", type=click.Path(), metavar="OUT", help="Write a picture for slides."),
+    click.option("--json", type=click.Path(), metavar="OUT", help="Write the numbers as JSON."),
+    click.option("--csv", type=click.Path(), metavar="OUT", help="Write the numbers as CSV."),
+    click.option("--open", "open_page", is_flag=True, help="Open the page in a browser."),
+)  # fmt: skip
+
+
+def aid_options(command: Command) -> Command:
+    """Add the reading aids to a command."""
+    return _added(command, AIDS)
+
+
+def output_options(command: Command) -> Command:
+    """Add the files that can be written."""
+    return _added(command, OUTPUTS)
+
+
+def aids_of(options: dict[str, Any]) -> dict[str, Any]:
+    """The aids among the options, as ``ch.look`` takes them."""
+    return {
+        "words": not options["tokens"],
+        "hide": options["hide"],
+        "colour": options["colour"],
+        "pool": options["pool"],
+        "measure": "weight·‖v‖" if options["measure"] == "value" else "weight",
+    }
+
+
+def text_of(given: str) -> str:
+    """A text as it is; the content of a file if it names one; standard input for "-"."""
+    if given == "-":
+        return read_prompt("-", None)
+    return read_prompt(None, given) if is_file(given) else given
+
+
+def is_file(given: str) -> bool:
+    """Whether an argument names a file that is there."""
+    if not given or len(given) > LONGEST_PATH or "\n" in given:
+        return False
+    try:
+        return Path(given).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def opened(given: str) -> Seen | None:
+    """The trace that an argument names; None if it is none."""
+    if not is_file(given):
+        return None
+    from clearhead.trace.trace_file import is_trace, open_trace
+
+    return open_trace(given) if is_trace(Path(given)) else None
+
+
+def model_of(name: str | None) -> Loaded:
+    """The model that was asked for, or the default one."""
+    return load_model(DEFAULT_MODEL if name is None else name)
+
+
+def show_or_write(shown: Shown, options: dict[str, Any]) -> bool:
+    """Write the files that were asked for, or show the result; whether it was shown."""
+    wanted = {name: options[name] for name in FILES if options.get(name) is not None}
+    opening = bool(options.get("open_page"))
+    for name, path in wanted.items():
+        with waiting(f"drawing {path} …"):
+            written = _written(shown, name, path, opening and name == "html")
+        if written is not None:
+            click.echo(f"{written} is written ({written.stat().st_size / 1e6:.1f} MB).")
+    if opening and "html" not in wanted:
+        with waiting("drawing the page …"):
+            click.echo(f"{shown.html(open=True)} is open in your browser.")
+    if wanted or opening:
+        return False
+    print_insight(shown.insight)
+    return True
+
+
+def print_insight(insight: object) -> None:
+    """Show an insight in the terminal."""
+    from rich.console import Console, Group
+
+    from clearhead.views.terminal import show
+
+    console = Console(highlight=False)
+    with waiting("looking …"):
+        parts = show(insight).parts(console.width)
+    console.print(Group(*parts))
+
+
+def program() -> str:
+    """How this program was called: ``./run`` in a clone, ``clearhead`` once it is installed."""
+    cloned = Path(sys.argv[0]).name == "__main__.py" and Path("run").is_file()
+    return "./run" if cloned else "clearhead"
+
+
+def try_next(*lines: str) -> None:
+    """The last words of a command: what else could be tried."""
+    click.echo("Try next:")
+    for line in lines:
+        click.echo(f"  {program()} {line}")
+
+
+def _written(shown: Shown, name: str, path: str, opening: bool) -> Path | None:
+    if path != "-":
+        if name == "html":
+            return Path(shown.html(path, open=opening))
+        return Path(getattr(shown, name)(path))
+    content = getattr(shown, name)()
+    if isinstance(content, bytes) and sys.stdout.isatty():
+        raise InputError("a PNG is no text for a terminal.", hint="--png picture.png")
+    click.echo(content, nl=False)
+    return None
+
+
+def _added(command: Command, options: tuple[Any, ...]) -> Command:
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,61 @@
+"""Making a model's CPU engine ready while somebody waits: a line that says how far it is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from clearhead.cli import loading
+
+if TYPE_CHECKING:
+    from clearhead.checkpoints.load import Loaded
+
+
+def prepare_engine(loaded: Loaded, engine: bool | None) -> None:
+    """Compile the engine's kernels, or load them from disk, and quantise the weights.
+
+    The float32 weights of a decoder are let go: a command that only writes has no use for them.
+    Where torch is to run the model (``engine`` False, or nothing else can) nothing happens.
+    """
+    if engine is False:
+        return
+    from clearhead.generation.engine_runner import engine_of, engine_supports
+    from clearhead.models.encoder import Encoder
+
+    if isinstance(loaded.model, Encoder) or not engine_supports(loaded):
+        return
+    line = ProgressLine()
+    try:
+        engine_of(loaded.model, keep_float32=False, progress=line.show)
+    finally:
+        line.wipe()
+
+
+class ProgressLine:
+    """One line on standard error, drawn anew with every step once it has taken long.
+
+    Where standard error is no terminal, it says once what is being waited for.
+    """
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._terminal = sys.stderr.isatty()
+        self._shown = False
+
+    def show(self, done: int, total: int, what: str) -> None:
+        """So many steps of so many are done."""
+        if time.monotonic() - self._start < loading.PATIENCE or done == total:
+            return
+        if self._terminal:
+            click.echo(f"{loading.CLEAR_LINE}{what}: {done} of {total} …", err=True, nl=False)
+        elif not self._shown:
+            click.echo(f"{what} …", err=True)
+        self._shown = True
+
+    def wipe(self) -> None:
+        """Leave nothing behind on a terminal."""
+        if self._shown and self._terminal:
+            click.echo(loading.CLEAR_LINE, err=True, nl=False)

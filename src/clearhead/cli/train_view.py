@@ -1,0 +1,134 @@
+"""How a training run is shown: a bar with the loss, samples on the way, the curve at the end."""
+
+from __future__ import annotations
+
+import shlex
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clearhead.errors import MissingExtraError
+from clearhead.text.json_file import write_text
+from clearhead.training.curve import Curve
+from clearhead.training.events import Event, Finished, Sampled, Started, Stepped, Validated
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from clearhead.models.config import ModelConfig
+    from clearhead.training.run_folder import RunFolder
+
+RECENT = 20  # steps that the shown loss and speed are the mean of
+
+
+class TrainView:
+    """Listens to a run's events and shows them."""
+
+    def __init__(self, folder: RunFolder, config: ModelConfig, *, tensorboard: bool) -> None:
+        self.folder, self.config = folder, config
+        self.recent: deque[Stepped] = deque(maxlen=RECENT)
+        self.validation = ""
+        self.sample: Sampled | None = None
+        self.finished: Finished | None = None
+        self.board = _board(folder.inside) if tensorboard else None
+
+    def show(self, events: Iterator[Event]) -> None:
+        """Show every event as it comes."""
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+        console = Console(stderr=True)
+        with Progress(*columns, console=console, transient=True) as bar:
+            self.task = bar.add_task("", total=None)
+            for event in events:
+                self._take(event, bar)
+
+    def _take(self, event: Event, bar: Progress) -> None:
+        if isinstance(event, Started):
+            click.echo(self._opening(event))
+            bar.update(self.task, completed=event.step, total=event.total)
+        elif isinstance(event, Stepped):
+            self.recent.append(event)
+            bar.update(
+                self.task, completed=event.step, total=event.total, description=self._state(event)
+            )
+        elif isinstance(event, Validated):
+            self.validation = f", validation {event.loss:.3f}"
+            click.echo(f"step {event.step:>6}  validation loss {event.loss:.4f}"
+                       f"{'' if event.best else '  (not the best)'}")  # fmt: skip
+        elif isinstance(event, Sampled):
+            self.sample = event
+            click.echo(f"             {_one_line(event.prompt)} → {_one_line(event.text)}")
+        elif isinstance(event, Finished):
+            self.finished = event
+        self._to_board(event)
+
+    def _opening(self, event: Started) -> str:
+        kind = "encoder-decoder" if self.config.kind == "encoder-decoder" else "language model"
+        begun = f"continues after step {event.step}" if event.step else "begins"
+        return (
+            f"{kind} of {event.parameters:,} parameters, vocabulary {self.config.vocab:,}; "
+            f"{event.batches_per_pass} steps go once through the data; training {begun}"
+        )
+
+    def _state(self, event: Stepped) -> str:
+        loss = sum(step.loss for step in self.recent) / len(self.recent)
+        seconds = sum(step.seconds for step in self.recent)
+        speed = sum(step.tokens for step in self.recent) / max(seconds, 1e-9)
+        total = "" if event.total is None else f"/{event.total}"
+        return f"step {event.step}{total}  loss {loss:.3f}{self.validation}  {speed:,.0f} tokens/s"
+
+    def finish(self, out: Path) -> None:
+        """The curve, and what to do with the model."""
+        curve = Curve.from_log(self.folder.lines())
+        picture = self.folder.inside / "curve.svg"
+        write_text(picture, curve.svg(f"{out.name}: loss"))
+        click.echo("\n" + curve.text() + "\n")
+        assert self.finished is not None
+        if self.finished.loss is not None:
+            click.echo(
+                f"validation loss {self.finished.loss:.4f}, weights of {self.finished.weights}"
+                + (" (no new best for a while: stopped early)"
+                   if self.finished.reason == "patience" else "")
+            )  # fmt: skip
+        click.echo(f"the curve as a picture: {_shown(picture)}")
+        if self.board is not None:
+            self.board.close()
+        prompt = _one_line(self.sample.prompt if self.sample else "Once upon a time", 40)
+        verb = "translate" if self.config.kind == "encoder-decoder" else "generate"
+        click.echo(
+            f"try it: clearhead {verb} --model {shlex.quote(str(out))} {shlex.quote(prompt)}"
+        )
+
+    def _to_board(self, event: Event) -> None:
+        if self.board is None:
+            return
+        if isinstance(event, Stepped):
+            self.board.add_scalar("loss/training", event.loss, event.step)
+            self.board.add_scalar("rate", event.rate, event.step)
+        elif isinstance(event, Validated):
+            self.board.add_scalar("loss/validation", event.loss, event.step)
+
+
+def _board(folder: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise MissingExtraError("--tensorboard", "tensorboard") from None
+    return SummaryWriter(str(folder / "tensorboard"))
+
+
+def _one_line(text: str, most: int = 60) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

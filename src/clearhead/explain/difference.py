@@ -1,0 +1,241 @@
+"""What changed between two looks: two texts, two heads, two models, two checkpoints.
+
+Words are aligned by their texts, as a line-by-line comparison of files does it; words that stand
+in the same place but differ (kids, lions) are aligned with each other. Two rows differ by their
+total variation distance, ½ Σ |before − after|: 0 says the same, 1 nothing in common. What stands
+on a word that the other text does not have counts as changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from clearhead.errors import InputError
+from clearhead.explain.look import Look
+from clearhead.explain.pictures import HEADLINE, HeadPicture, Mark, shown_number
+from clearhead.explain.telling import SAMPLED, spread
+
+STRONGEST = 12  # changes that are told
+
+Pairs = list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class HeadChange:
+    """How much one head changed: the mean distance of its aligned rows."""
+
+    before: str
+    after: str
+    distance: float
+
+
+@dataclass(frozen=True)
+class WordChange:
+    """How much one word changed where it looks: the mean over heads, and the head with most."""
+
+    before: Mark
+    after: Mark
+    distance: float
+    head: str
+
+
+@dataclass(frozen=True)
+class CellChange:
+    """One weight before and after."""
+
+    head: str
+    row: Mark
+    column: Mark
+    other_row: Mark
+    other_column: Mark
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What changed most, the most first; ``gone`` and ``new`` are words without a partner."""
+
+    before: str
+    after: str
+    heads: tuple[HeadChange, ...]
+    words: tuple[WordChange, ...]
+    changes: tuple[CellChange, ...]
+    gone: tuple[str, ...]
+    new: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two: axes, hidden columns, and the weights of heads."""
+
+    name: str
+    rows: tuple[Mark, ...]
+    columns: tuple[Mark, ...]
+    hidden: tuple[int, ...]
+    look: Look | None = None
+    picture: HeadPicture | None = None
+
+    @classmethod
+    def of(cls, given: object, name: str) -> Side:
+        """A look with all its heads, or one head's picture."""
+        if isinstance(given, HeadPicture):
+            return cls(name or given.head, given.rows, given.columns, given.hidden, picture=given)
+        if not isinstance(given, Look):
+            raise InputError(f"diff compares looks or heads; got {type(given).__name__}.")
+        return cls(name or given.text, given.rows, given.columns, given.hidden, look=given)
+
+    def layers(self) -> list[str]:
+        """The layers whose heads are compared; "" for a picture."""
+        return [""] if self.look is None else self.look.shown_layers
+
+    def weights(
+        self, layer: str, rows: Sequence[int]
+    ) -> tuple[list[str], Float[Tensor, "head row key"]]:
+        """The heads of a layer at some rows."""
+        if self.look is not None:
+            return self.look.weights_of(layer, rows)
+        assert self.picture is not None
+        return [self.picture.head], torch.from_numpy(self.picture.weights[list(rows)])[None]
+
+
+def make_difference(
+    before: object,
+    after: object,
+    *,
+    names: tuple[str, str] = ("", ""),
+) -> Difference:
+    """Compare two looks head by head, or two pictures of a head."""
+    a, b = Side.of(before, names[0]), Side.of(after, names[1])
+    if (a.look is None) != (b.look is None):
+        raise InputError("diff compares two looks, or two heads; not a look with a head.")
+    rows, columns = aligned(a.rows, b.rows), aligned(a.columns, b.columns)
+    if not rows or not columns:
+        raise InputError("the two have no word in common: there is nothing to align.")
+    taken = [rows[place] for place in spread(range(len(rows)))]
+    gathered = _Gathered(a, b, taken, columns)
+    layers = [layer for layer in a.layers() if layer in b.layers()]
+    if not layers:
+        raise InputError("the two have no layer of the same name: nothing can be compared.")
+    for layer in layers:
+        gathered.add(layer)
+    paired = {place for _, place in rows}, {place for place, _ in rows}
+    return Difference(
+        before=a.name,
+        after=b.name,
+        heads=gathered.heads(),
+        words=gathered.words(),
+        changes=gathered.changes(),
+        gone=tuple(mark.text for place, mark in enumerate(a.rows) if place not in paired[1]),
+        new=tuple(mark.text for place, mark in enumerate(b.rows) if place not in paired[0]),
+        notes=tuple(_notes(a, b, rows, layers)),
+    )
+
+
+def aligned(before: Sequence[Mark], after: Sequence[Mark]) -> Pairs:
+    """Pairs of places: the same words, and words that stand in each other's stead."""
+    matcher = SequenceMatcher(
+        None, [mark.text for mark in before], [mark.text for mark in after], autojunk=False
+    )
+    pairs: Pairs = []
+    for kind, start, stop, other, other_stop in matcher.get_opcodes():
+        if kind == "equal" or (kind == "replace" and stop - start == other_stop - other):
+            pairs += zip(range(start, stop), range(other, other_stop), strict=True)
+    return pairs
+
+
+class _Gathered:
+    """Distances and strongest changes, layer after layer."""
+
+    def __init__(self, a: Side, b: Side, rows: Pairs, columns: Pairs) -> None:
+        self._a, self._b, self._rows, self._columns = a, b, rows, columns
+        self._heads: list[HeadChange] = []
+        self._distances: list[Tensor] = []  # (head, row) of each layer
+        self._names: list[str] = []
+        self._cells: list[CellChange] = []
+        hidden = set(a.hidden), set(b.hidden)
+        self._open = torch.tensor(
+            [first not in hidden[0] and second not in hidden[1] for first, second in columns]
+        )
+
+    def add(self, layer: str) -> None:
+        """Compare the heads of one layer."""
+        names, before = self._a.weights(layer, [row for row, _ in self._rows])
+        others, after = self._b.weights(layer, [row for _, row in self._rows])
+        count = min(len(names), len(others))
+        before, after = before[:count], after[:count]
+        left = before[:, :, [column for column, _ in self._columns]]
+        right = after[:, :, [column for _, column in self._columns]]
+        apart = (left - right).abs().sum(dim=2)
+        alone = (before.sum(dim=2) - left.sum(dim=2)) + (after.sum(dim=2) - right.sum(dim=2))
+        distance = (apart + alone) / 2  # (head, row)
+        self._distances.append(distance)
+        self._names += names[:count]
+        self._heads += [
+            HeadChange(name, other, shown_number(number))
+            for name, other, number in zip(
+                names[:count], others[:count], distance.mean(dim=1).tolist(), strict=True
+            )
+        ]
+        self._cells = self._strongest(names, left, right)
+
+    def heads(self) -> tuple[HeadChange, ...]:
+        """The heads, the most changed first."""
+        return tuple(sorted(self._heads, key=lambda one: -one.distance))
+
+    def words(self) -> tuple[WordChange, ...]:
+        """The words, the most changed first."""
+        distances = torch.cat(self._distances)  # (head, row)
+        means, best = distances.mean(dim=0).tolist(), distances.argmax(dim=0).tolist()
+        found = [
+            WordChange(
+                self._a.rows[first], self._b.rows[second], shown_number(means[place]),
+                self._names[best[place]],
+            )
+            for place, (first, second) in enumerate(self._rows)
+        ]  # fmt: skip
+        return tuple(sorted(found, key=lambda one: -one.distance))
+
+    def changes(self) -> tuple[CellChange, ...]:
+        """The weights that changed most."""
+        return tuple(self._cells)
+
+    def _strongest(self, names: list[str], left: Tensor, right: Tensor) -> list[CellChange]:
+        change = ((left - right).abs() * self._open).flatten()
+        best = change.topk(min(STRONGEST, change.numel())).indices.tolist()
+        width = len(self._columns)
+        found = list(self._cells)
+        for place in best:
+            if not float(change[place]):
+                continue
+            head, rest = divmod(place, len(self._rows) * width)
+            row, column = divmod(rest, width)
+            (first, second), (third, fourth) = self._rows[row], self._columns[column]
+            found.append(
+                CellChange(
+                    names[head], self._a.rows[first], self._a.columns[third],
+                    self._b.rows[second], self._b.columns[fourth],
+                    shown_number(float(left[head, row, column])),
+                    shown_number(float(right[head, row, column])),
+                )
+            )  # fmt: skip
+        found.sort(key=lambda one: -abs(one.before - one.after))
+        return found[:STRONGEST]
+
+
+def _notes(a: Side, b: Side, rows: Pairs, layers: list[str]) -> Iterator[str]:
+    if len(rows) > SAMPLED:
+        yield f"{SAMPLED} of {len(rows)} aligned words were compared, spread evenly."
+    left = len(a.layers()) - len(layers) + len(b.layers()) - len(layers)
+    if left:
+        yield f"{left} layers have no counterpart of the same name and were left out."
+    if a.hidden or b.hidden:
+        yield "Attention to the first and to special tokens counts in distances, and is not listed."
+    yield HEADLINE

@@ -1,0 +1,1 @@
+"""What each head does, with evidence: properties, counts, baselines, roles, interventions."""

@@ -1,0 +1,99 @@
+"""Batches of sentences of similar length, always padded to the same width.
+
+A sentence is always padded to the next multiple of 8 beyond its own length, whatever its neighbours
+are: so its numbers, and all counts, do not depend on how sentences are put together. (Beyond: with
+no padding at all some models would take another kernel.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from clearhead.explain.roles.prepared import Prepared
+from clearhead.explain.roles.properties import Level
+
+STEP = 8
+BATCH_TOKENS = 1024  # of one forward, unless a single sentence has more
+
+
+def padded_width(tokens: int) -> int:
+    """How wide a sentence of so many tokens is run."""
+    return (tokens // STEP + 1) * STEP
+
+
+def batches(sentences: Sequence[Prepared], tokens: int = BATCH_TOKENS) -> Iterator[Batch]:
+    """The sentences in batches of one width each, short ones first."""
+    ordered = sorted(sentences, key=lambda one: padded_width(len(one.ids)))
+    for width, group in groupby(ordered, key=lambda one: padded_width(len(one.ids))):
+        alike = list(group)
+        size = max(1, tokens // width)
+        for first in range(0, len(alike), size):
+            yield Batch(alike[first : first + size], width)
+
+
+@dataclass(frozen=True)
+class Edges:
+    """All targets of a batch at one level; ``property`` counts on for the second half."""
+
+    sentence: Int[Tensor, " edge"]
+    property: Int[Tensor, " edge"]
+    query: Int[Tensor, " edge"]
+    key: Int[Tensor, " edge"]
+
+
+class Batch:
+    """Sentences of one width, as tensors."""
+
+    def __init__(self, sentences: list[Prepared], width: int) -> None:
+        self.sentences, self.width = sentences, width
+
+    @property
+    def lengths(self) -> Int[Tensor, " batch"]:
+        """How many tokens of each row are real."""
+        return torch.tensor([len(one.ids) for one in self.sentences])
+
+    def ids(self, pad: int = 0) -> Int[Tensor, "batch query"]:
+        """The ids, padded behind."""
+        rows = [one.ids + [pad] * (self.width - len(one.ids)) for one in self.sentences]
+        return torch.tensor(rows)
+
+    def owners(self) -> Float[Tensor, "batch token unit"]:
+        """1 where a token belongs to a unit; there are never more units than tokens."""
+        belongs = torch.zeros(len(self.sentences), self.width, self.width)
+        for row, one in enumerate(self.sentences):
+            belongs[row, torch.arange(len(one.ids)), torch.from_numpy(one.owners)] = 1.0
+        return belongs
+
+    def rests(self, level: Level) -> Bool[Tensor, "batch position"]:
+        """Where heads rest: the first token and special tokens."""
+        return self._rows([one.rests[level] for one in self.sentences], torch.bool)
+
+    def word_kinds(self, level: Level) -> Int[Tensor, "batch position"]:
+        """The kind of each position, as a number."""
+        return self._rows([one.word_kinds[level] for one in self.sentences], torch.int64)
+
+    def edges(self, level: Level, properties: int) -> Edges:
+        """All targets; those of the second half have ``properties`` added to their number."""
+        parts = [one.edges[level] for one in self.sentences]
+        rows = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        halves = np.repeat([one.half for one in self.sentences], [len(part) for part in parts])
+        all_parts = np.concatenate(parts) if parts else np.zeros((0, 3), dtype=np.int64)
+        return Edges(
+            torch.from_numpy(rows),
+            torch.from_numpy(all_parts[:, 0] + halves * properties),
+            torch.from_numpy(all_parts[:, 1].copy()),
+            torch.from_numpy(all_parts[:, 2].copy()),
+        )
+
+    def _rows(self, parts: list[np.ndarray], dtype: torch.dtype) -> Tensor:
+        rows = torch.zeros(len(parts), self.width, dtype=dtype)
+        for row, part in enumerate(parts):
+            rows[row, : len(part)] = torch.from_numpy(part)
+        return rows

@@ -1,0 +1,174 @@
+"""The check by intervention: a head is switched off, and the model gets worse, or does not.
+
+Attention shows where a head looks, not whether the model needs it. So the head's output is replaced
+by zeros, and by its mean, and what changes is measured at the cases of its role and elsewhere, on
+sample sentences:
+
+- a decoder: the loss in nats, of the token predicted at the query's (last) token;
+- an encoder has no loss at a position: how far its final states move there, ‖after − before‖ as a
+  part of ‖before‖.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from clearhead.explain.roles.batches import Batch, batches
+from clearhead.explain.roles.book import Book
+from clearhead.explain.roles.judging import Role
+from clearhead.explain.roles.prepared import Prepared, prepare
+from clearhead.explain.roles.properties import AnyProperty
+from clearhead.explain.roles.reader import Reader
+from clearhead.explain.roles.switching import MeanOutputs, switched_off
+from clearhead.explain.roles.tally import CountedLayer, Tally
+from clearhead.models.decoder import Decoder
+
+Way = Literal["zero", "mean"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """The mean change at some positions, its standard error, and how many they are."""
+
+    mean: float
+    error: float
+    positions: int
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What switching a head off changed."""
+
+    head: str
+    property: str
+    way: Way
+    measure: Literal["loss", "states"]
+    at_cases: Change
+    elsewhere: Change
+
+
+def effects_of(
+    roles: Sequence[Role],
+    tally: Tally,
+    reader: Reader,
+    properties: Sequence[AnyProperty],
+    progress: Callable[[int, int | None], None] | None = None,
+) -> tuple[Effect, ...]:
+    """The effects of switching off the head of each role, in both ways."""
+    found: list[Effect] = []
+    for number, role in enumerate(roles):
+        layer, head = _layer(role, tally)
+        samples = [sentence for _, _, sentence in sorted(tally.samples[role.property])]
+        book = Book(list(tally.book.entries), dict(tally.book.numbers))
+        ready = [prepare(reader.read(one), properties, book) for one in samples]
+        found += _effects(role, layer, head, list(batches(ready)), reader, book)
+        if progress is not None:
+            progress(number + 1, len(roles))
+    return tuple(found)
+
+
+def _effects(
+    role: Role, layer: CountedLayer, head: int, work: list[Batch], reader: Reader, book: Book
+) -> list[Effect]:
+    means = MeanOutputs(reader.module, [layer])
+    before = []
+    try:
+        for batch in work:
+            means.real = torch.arange(batch.width) < batch.lengths[:, None]
+            before.append(_measured(reader, batch))
+    finally:
+        means.close()
+    at_cases = [_case_positions(batch, role, layer, book) for batch in work]
+    effects = []
+    ways: tuple[tuple[Way, Tensor | float], ...] = (("zero", 0.0), ("mean", means.of(layer, head)))
+    for way, instead in ways:
+        there, elsewhere = [], []
+        for batch, was, cases in zip(work, before, at_cases, strict=True):
+            with switched_off(reader.module, layer, head, instead):
+                change = _changed(was, _measured(reader, batch))
+            valid = _valid(batch, reader)
+            there.append(change[cases & valid])
+            elsewhere.append(change[~cases & valid])
+        measure: Literal["loss", "states"] = "loss" if _has_loss(reader) else "states"
+        effects.append(
+            Effect(role.head, role.property, way, measure, _change(there), _change(elsewhere))
+        )
+    return effects
+
+
+def _layer(role: Role, tally: Tally) -> tuple[CountedLayer, int]:
+    name, _, head = role.head.rpartition("H")
+    return next(layer for layer in tally.layers if layer.name == name), int(head)
+
+
+def _has_loss(reader: Reader) -> bool:
+    """Whether the model predicts the next token at every position."""
+    kind = type(reader.module).__name__
+    return isinstance(reader.module, Decoder) or kind.endswith(("ForCausalLM", "LMHeadModel"))
+
+
+def _measured(reader: Reader, batch: Batch) -> Tensor:
+    """The loss at each position (batch, query), or the states (batch, query, model)."""
+    ids, module = batch.ids(), reader.module
+    real = torch.arange(batch.width) < batch.lengths[:, None]
+    if not _has_loss(reader):
+        return _states(reader.run(ids, real))[: len(ids)].cpu()
+    device = next(module.parameters()).device
+    with torch.no_grad():
+        if isinstance(module, Decoder):
+            logits = module(ids.to(device))
+        else:
+            called: Any = module
+            logits = called(input_ids=ids.to(device), attention_mask=real.long().to(device)).logits
+        following = functional.pad(ids[:, 1:], (0, 1)).to(device)
+        return functional.cross_entropy(logits.mT.float(), following, reduction="none").cpu()
+
+
+def _states(output: Any) -> Tensor:
+    states: Tensor = output if isinstance(output, Tensor) else output[0]
+    return states
+
+
+def _changed(before: Tensor, after: Tensor) -> Tensor:
+    if before.ndim == 2:
+        return after - before
+    moved: Tensor = (after - before).norm(dim=-1) / before.norm(dim=-1).clamp(min=1e-9)
+    return moved
+
+
+def _valid(batch: Batch, reader: Reader) -> Tensor:
+    """Real positions; for the loss, those with a real token after them."""
+    last = batch.lengths - (1 if _has_loss(reader) else 0)
+    return torch.arange(batch.width) < last[:, None]
+
+
+def _case_positions(batch: Batch, role: Role, layer: CountedLayer, book: Book) -> Tensor:
+    """True at the (last) token of every query that is a case of the role and sees a target."""
+    number = book.numbers[role.property]
+    level = book.entries[number].level
+    flags = torch.zeros(len(batch.sentences), batch.width, dtype=torch.bool)
+    for row, one in enumerate(batch.sentences):
+        for prop, query, key in one.edges[level]:
+            if prop == number and (key <= query or not layer.causal):
+                flags[row, _last_token(one, int(query)) if level == "words" else int(query)] = True
+    return flags
+
+
+def _last_token(one: Prepared, unit: int) -> int:
+    return int((one.owners == unit).nonzero()[0][-1])
+
+
+def _change(parts: list[Tensor]) -> Change:
+    values = torch.cat(parts).double() if parts else torch.zeros(0)
+    many = len(values)
+    if many == 0:
+        return Change(0.0, math.inf, 0)
+    error = float(values.std()) / math.sqrt(many) if many > 1 else math.inf
+    return Change(round(float(values.mean()), 6), error, many)

@@ -1,0 +1,107 @@
+"""How a model reads sentences: its tokenizer, and its forward over a padded batch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor, nn
+
+from clearhead.errors import InputError
+from clearhead.explain.roles.rarity import WordCounts
+from clearhead.explain.roles.sentence import Sentence
+from clearhead.explain.roles.tokenised import TokenisedSentence, tokenised
+from clearhead.models.decoder import Decoder
+from clearhead.models.encoder import Encoder
+from clearhead.models.encoder_decoder import EncoderDecoder
+from clearhead.trace.passage import passage_of
+
+Forward: TypeAlias = Callable[[Tensor, Tensor], object]  # (ids, real), both (batch, query)
+LONGEST = 512  # tokens of a sentence
+
+
+class Reader:
+    """A model with its tokenizer; ``run`` computes its states, without logits where it can.
+
+    ``model`` is what ``load`` returns, a model of ours, one of ``transformers``, or any torch
+    model together with ``forward(ids, real)``. Of an encoder-decoder the encoder reads.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: object = None, forward: Forward | None = None
+    ) -> None:
+        module = model if isinstance(model, nn.Module) else getattr(model, "model", None)
+        if not isinstance(module, nn.Module):
+            raise InputError(
+                "roles wants what load returns, or a torch model with its tokenizer; got "
+                f"{type(model).__name__}."
+            )
+        self.module: nn.Module = module
+        self.tokenizer = tokenizer if tokenizer is not None else getattr(model, "tokenizer", None)
+        if self.tokenizer is None:
+            raise InputError(
+                "roles reads texts and needs the model's tokenizer.",
+                hint="roles(model, corpus, tokenizer=…): ours, or a fast one of transformers.",
+            )
+        self.name = str(getattr(model, "name", type(self.module).__name__))
+        self._forward = forward or _forward_of(self.module)
+        config = getattr(self.module, "config", None)
+        context = getattr(config, "context", None) or getattr(
+            config, "max_position_embeddings", None
+        )
+        self.longest = min(LONGEST, context - 8) if isinstance(context, int) else LONGEST
+
+    def read(self, sentence: Sentence, counts: WordCounts | None = None) -> TokenisedSentence:
+        """The sentence with its tokens."""
+        return tokenised(sentence, passage_of(self.tokenizer, sentence.text).tokens, counts)
+
+    def run(self, ids: Int[Tensor, "batch query"], real: Bool[Tensor, "batch query"]) -> object:
+        """One forward without gradients, on the model's own device."""
+        device = next(self.module.parameters()).device
+        with torch.no_grad():
+            return self._forward(ids.to(device), real.to(device))
+
+    @property
+    def print(self) -> str:
+        """A short text that changes when the model does: shapes and a few numbers of each part."""
+        digest = hashlib.blake2b(digest_size=8)
+        for name, parameter in self.module.named_parameters():
+            few = parameter.detach().flatten()[:8].float().tolist()
+            digest.update(f"{name} {tuple(parameter.shape)} {few}".encode())
+        return digest.hexdigest()
+
+
+def _forward_of(module: nn.Module) -> Forward:
+    """How to run a model on padded rows, the padding behind."""
+    if isinstance(module, Decoder):  # causal: what stands behind is not seen
+        return lambda ids, _: module.stack(ids)
+    if isinstance(module, Encoder):
+        return lambda ids, real: module.stack(_with_full_row(ids), counts=_counts(real))
+    if isinstance(module, EncoderDecoder):
+        return lambda ids, real: module.encoder(_with_full_row(ids), counts=_counts(real))
+    config: Any = getattr(module, "config", None)
+    if config is None or not hasattr(config, "model_type"):
+        raise InputError(
+            f"how to run {type(module).__name__} on token ids is not known.",
+            hint="say it: roles(model, corpus, tokenizer=…, forward=lambda ids, real: …).",
+        )
+    called: Any = module
+    if getattr(config, "is_encoder_decoder", False):
+        called = called.get_encoder()
+    return lambda ids, real: called(input_ids=ids, attention_mask=real.long())
+
+
+def _with_full_row(ids: Tensor) -> Tensor:
+    """The rows and one more, all of which is real.
+
+    Attention over padded rows reaches as far as the longest of them. With a full row it always
+    reaches as far, and a row's numbers do not depend, in their last bit, on its neighbours.
+    """
+    return torch.nn.functional.pad(ids, (0, 0, 0, 1))
+
+
+def _counts(real: Tensor) -> Tensor:
+    return torch.nn.functional.pad(real.sum(dim=1), (0, 1), value=real.shape[1])

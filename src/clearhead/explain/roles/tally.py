@@ -1,0 +1,156 @@
+"""The tally: everything that is counted, as whole numbers, so that sums come out the same in any
+order, any batch and any number of processes."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from clearhead.errors import CheckpointError
+from clearhead.explain.roles.book import Book, Entry
+from clearhead.explain.roles.cases import OFFSET_BINS, Cases
+from clearhead.explain.roles.sentence import Sentence
+
+HALVES, VARIANTS = 2, 2  # find and confirm; all keys, and without those where heads rest
+SAMPLES = 12  # sentences kept for each property, for examples and interventions
+BY_HEAD, BY_LAYER = ("hits", "mass", "kept"), ("counts", "even", "alike", "offsets")
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class CountedLayer:
+    """A layer whose heads are counted."""
+
+    name: str
+    heads: int
+    causal: bool
+    path: str
+    value_dim: int
+
+
+@dataclass
+class Tally:
+    """Counts by (half, variant, layer, property) and, of heads, by head too.
+
+    ``hits``: the strongest key was a target. ``mass``: weight on targets. ``kept``: weight on all
+    candidates. ``counts``: cases. ``even``, ``alike``, ``offsets``: see :class:`Cases`.
+    """
+
+    book: Book = field(default_factory=Book)
+    layers: list[CountedLayer] = field(default_factory=list)
+    numbers: dict[str, np.ndarray] = field(default_factory=dict)
+    totals: dict[str, int] = field(default_factory=dict)  # sentences, tokens, words …
+    occurs: dict[str, int] = field(default_factory=dict)  # targets' cases before any mask
+    samples: dict[str, list[tuple[int, str, Sentence]]] = field(default_factory=dict)
+
+    def room(self) -> None:
+        """Make room for all layers and properties that are known by now."""
+        properties, heads = len(self.book.entries), max(one.heads for one in self.layers)
+        shape = (HALVES, VARIANTS, len(self.layers), properties)
+        for name in (*BY_HEAD, *BY_LAYER):
+            last = {"offsets": (OFFSET_BINS,)}.get(name, (heads,) if name in BY_HEAD else ())
+            held = self.numbers.get(name)
+            if held is None or held.shape[3] < properties:
+                new = np.zeros((*shape, *last), dtype=np.int64)
+                if held is not None:
+                    new[:, :, :, : held.shape[3]] = held
+                self.numbers[name] = new
+
+    def add_heads(self, variant: int, layer: int, hits: Tensor, mass: Tensor, kept: Tensor) -> None:
+        """Counts of a layer's heads, each (2 · property, head)."""
+        for name, found in zip(BY_HEAD, (hits, mass, kept), strict=True):
+            halves = found.view(HALVES, -1, found.shape[1]).numpy()
+            self.numbers[name][:, variant, layer, : halves.shape[1], : halves.shape[2]] += halves
+
+    def add_cases(self, variant: int, layer: int, cases: Cases) -> None:
+        """Counts of a layer that are the same for all its heads."""
+        for name in BY_LAYER:
+            found = getattr(cases, name)
+            halves = found.view(HALVES, -1, *found.shape[1:]).numpy()
+            self.numbers[name][:, variant, layer, : halves.shape[1]] += halves
+
+    def add_sample(self, name: str, sentence: Sentence) -> None:
+        """Keep the sentence as a sample of a property if it is among the first by its key."""
+        held = self.samples.setdefault(name, [])
+        entry = (-sentence.key, sentence.text, sentence)
+        full = len(held) == SAMPLES
+        if full and entry[0] <= held[0][0]:
+            return
+        if any(text == entry[1] for _, text, _ in held):
+            return
+        (heapq.heapreplace if full else heapq.heappush)(held, entry)
+
+    def count(self, what: str, many: int) -> None:
+        """Add to a total."""
+        self.totals[what] = self.totals.get(what, 0) + many
+
+    def add(self, other: Tally) -> None:
+        """Add what somebody else counted on other sentences."""
+        if not other.layers:
+            return
+        self.layers = self.layers or other.layers
+        if self.layers != other.layers:
+            raise CheckpointError("two counts do not belong together: their models differ.")
+        place = [self.book.enter(entry) for entry in other.book.entries]
+        self.room()
+        for name, held in other.numbers.items():
+            self.numbers[name][:, :, :, place] += held  # no place comes twice
+        for what, many in other.totals.items():
+            self.count(what, many)
+        for name, many in other.occurs.items():
+            self.occurs[name] = self.occurs.get(name, 0) + many
+        for name, found in other.samples.items():
+            for _, _, sentence in found:
+                self.add_sample(name, sentence)
+
+    def to_bytes(self, about: Mapping[str, object] | None = None) -> bytes:
+        """Everything in one piece, as safetensors with JSON."""
+        described = {
+            "version": _VERSION,
+            "about": dict(about or {}),
+            "entries": [asdict(entry) for entry in self.book.entries],
+            "layers": [asdict(layer) for layer in self.layers],
+            "totals": self.totals,
+            "occurs": self.occurs,
+            "samples": {
+                name: [sentence.to_plain() for _, _, sentence in found]
+                for name, found in self.samples.items()
+            },
+        }
+        tensors = {name: torch.from_numpy(held) for name, held in self.numbers.items()}
+        text = torch.frombuffer(bytearray(json.dumps(described).encode()), dtype=torch.uint8)
+        return save({**tensors, "json": text})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> tuple[Tally, dict[str, object]]:
+        """What :meth:`to_bytes` gave, and what was said about it."""
+        try:
+            tensors = load(data)
+            described = json.loads(bytes(tensors.pop("json").tolist()))
+            if described["version"] != _VERSION:
+                raise ValueError(described["version"])
+            return cls._from_parts(tensors, described), described["about"]
+        except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
+            raise CheckpointError(f"these are no counts of roles: {error!s:.200}.") from None
+
+    @classmethod
+    def _from_parts(cls, tensors: dict[str, Tensor], described: dict[str, Any]) -> Tally:
+        tally = cls()
+        for entry in described["entries"]:
+            tally.book.enter(Entry(**entry))
+        tally.layers = [CountedLayer(**layer) for layer in described["layers"]]
+        tally.numbers = {name: tensor.numpy() for name, tensor in tensors.items()}
+        tally.totals, tally.occurs = dict(described["totals"]), dict(described["occurs"])
+        for name, found in dict(described["samples"]).items():
+            for plain in found:
+                tally.add_sample(name, Sentence.from_plain(plain))
+        return tally

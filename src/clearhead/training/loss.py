@@ -1,0 +1,95 @@
+"""Cross-entropy without all logits at once: a vocabulary's worth of numbers only for a few tokens.
+
+The logits of n tokens are n × vocab numbers, often more than all the rest of a step. They are
+computed for a chunk of tokens at a time, together with their gradient, and forgotten.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.func import functional_call
+from torch.nn import functional
+
+from clearhead.models.heads import LanguageHead
+from clearhead.training.batch import IGNORED
+
+LOGITS_AT_ONCE = 1 << 22  # 16 MB in float32
+
+
+def cross_entropy(
+    head: LanguageHead,
+    embedding: Float[Tensor, "vocab model"],
+    states: Float[Tensor, "row token model"],
+    targets: Int[Tensor, "row token"],
+    *,
+    smoothing: float = 0.0,
+    at_once: int = LOGITS_AT_ONCE,
+) -> Float[Tensor, ""]:
+    """−Σ log p(target), over the targets that are not IGNORED.
+
+    With ``smoothing`` ε a target's share is 1 − ε, and ε is spread over the whole vocabulary
+    (Szegedy et al. 2016).
+    """
+    counted = targets != IGNORED
+    states, targets = states[counted], targets[counted]
+    chunk = max(1, at_once // embedding.shape[0])
+    if len(targets) <= chunk:
+        return _loss(head(states[None], embedding)[0], targets, smoothing)
+    weights = dict(head.named_parameters())
+    loss: Tensor = _ChunkedLoss.apply(
+        states, targets, embedding, head, smoothing, chunk, *weights.values()
+    )  # type: ignore[no-untyped-call]
+    return loss
+
+
+def _loss(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+    return functional.cross_entropy(
+        logits.float(), targets, reduction="sum", label_smoothing=smoothing
+    )
+
+
+class _ChunkedLoss(torch.autograd.Function):
+    """The gradient is computed in the forward pass, chunk by chunk: no logits are kept for it."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        states: Tensor,
+        targets: Tensor,
+        embedding: Tensor,
+        head: LanguageHead,
+        smoothing: float,
+        chunk: int,
+        *weights: Tensor,
+    ) -> Tensor:
+        wants = any(ctx.needs_input_grad)
+        names = [name for name, _ in head.named_parameters()]
+        leaves = [tensor.detach().requires_grad_(wants) for tensor in (embedding, *weights)]
+        totals = [torch.zeros_like(leaf) for leaf in leaves]
+        to_states = torch.zeros_like(states) if wants else None
+        loss = states.new_zeros((), dtype=torch.float32)
+        for at in range(0, len(targets), chunk):
+            part = states[at : at + chunk].detach().requires_grad_(wants)
+            with torch.set_grad_enabled(wants):
+                given = dict(zip(names, leaves[1:], strict=True))
+                logits = functional_call(head, given, (part[None], leaves[0]))[0]
+                one = _loss(logits, targets[at : at + chunk], smoothing)
+            loss += one.detach()
+            if to_states is not None:
+                found = torch.autograd.grad(one, [part, *leaves], allow_unused=True)
+                to_states[at : at + chunk] = found[0]
+                for total, gradient in zip(totals, found[1:], strict=True):
+                    if gradient is not None:
+                        total += gradient
+        ctx.gradients = (to_states, totals)
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        to_states, (to_embedding, *to_weights) = ctx.gradients
+        scaled = [tensor * gradients[0] for tensor in (to_states, to_embedding, *to_weights)]
+        return scaled[0], None, scaled[1], None, None, None, *scaled[2:]

@@ -1,0 +1,113 @@
+"""The optimisers of a model: Muon for matrices and AdamW for the rest, or AdamW for everything."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor, distribute_tensor
+
+from clearhead.errors import CheckpointError
+from clearhead.training.muon import Muon
+from clearhead.training.settings import TrainingSettings
+
+
+class Optimiser:
+    """One or two optimisers behind one handle; their state has names, like the weights."""
+
+    def __init__(self, model: nn.Module, settings: TrainingSettings) -> None:
+        self._names: dict[Tensor, str] = {
+            parameter: name for name, parameter in model.named_parameters()
+        }
+        self._parts: list[torch.optim.Optimizer] = []
+        matrices = [p for name, p in model.named_parameters() if _for_muon(name, p, settings)]
+        if matrices:
+            muon = Muon(
+                matrices,
+                learning_rate=settings.matrix_learning_rate,
+                momentum=settings.momentum,
+                weight_decay=settings.weight_decay,
+            )
+            self._parts.append(muon)
+        taken = set(matrices)
+        self._parts.append(_adamw([p for p in model.parameters() if p not in taken], settings))
+        for part in self._parts:
+            for group in part.param_groups:
+                group["peak"] = group["lr"]
+
+    def set_rate(self, factor: float) -> None:
+        """Every learning rate to this share of its peak."""
+        for part in self._parts:
+            for group in part.param_groups:
+                group["lr"] = group["peak"] * factor
+
+    def step(self) -> None:
+        """Move every parameter by its gradient."""
+        for part in self._parts:
+            part.step()
+
+    def clear(self) -> None:
+        """Forget the gradients."""
+        for part in self._parts:
+            part.zero_grad(set_to_none=True)
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything the optimisers remember: ``parameter name/what`` → whole tensor."""
+        return {
+            f"{self._names[parameter]}/{what}": whole(value)
+            for part in self._parts
+            for parameter, held in part.state.items()
+            for what, value in held.items()
+        }
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Take over what :meth:`state` gave."""
+        wanted = {name: parameter for parameter, name in self._names.items()}
+        owner = {
+            parameter: part
+            for part in self._parts
+            for group in part.param_groups
+            for parameter in group["params"]
+        }
+        for key, value in state.items():
+            name, _, what = key.rpartition("/")
+            if name not in wanted:
+                raise CheckpointError(f"the checkpoint remembers {name}, which the model lacks.")
+            parameter = wanted[name]
+            owner[parameter].state[parameter][what] = like(value, parameter, what)
+
+
+def whole(value: Tensor) -> Tensor:
+    """A tensor that several processes may share, in one piece and without a gradient."""
+    value = value.detach()
+    return value.full_tensor() if isinstance(value, DTensor) else value
+
+
+def like(value: Tensor, parameter: Tensor, what: str) -> Tensor:
+    """A restored tensor, placed as its parameter is; counts of steps stay where they are."""
+    if what == "step":
+        return value.clone()
+    if isinstance(parameter, DTensor):
+        return distribute_tensor(
+            value.to(parameter.device), parameter.device_mesh, parameter.placements
+        )
+    return value.to(parameter.device, copy=True)
+
+
+def _for_muon(name: str, parameter: nn.Parameter, settings: TrainingSettings) -> bool:
+    """Matrices between states; embeddings and the output are tables of vectors, not maps."""
+    return settings.optimiser == "muon" and parameter.ndim == 2 and "blocks." in name
+
+
+def _adamw(parameters: list[nn.Parameter], settings: TrainingSettings) -> torch.optim.Optimizer:
+    decayed = [parameter for parameter in parameters if parameter.ndim >= 2]
+    plain = [parameter for parameter in parameters if parameter.ndim < 2]
+    groups = [
+        {"params": decayed, "weight_decay": settings.weight_decay},
+        {"params": plain, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        lr=settings.learning_rate,
+        betas=(settings.beta_1, settings.beta_2),
+        fused=not any(isinstance(parameter, DTensor) for parameter in parameters),
+    )

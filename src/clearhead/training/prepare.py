@@ -1,0 +1,205 @@
+"""From a plan to a run that can begin: texts read, vocabulary made, model built, batches cut."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from clearhead.checkpoints.load import Loaded, load
+from clearhead.errors import InputError
+from clearhead.generation.beam_search import beam_search
+from clearhead.generation.generate import generate
+from clearhead.models.decoder import Decoder
+from clearhead.models.encoder_decoder import EncoderDecoder
+from clearhead.text.folder import load_tokenizer
+from clearhead.text.tokenizer import Tokenizer
+from clearhead.training.corpus import held_out, python_reference, read_documents
+from clearhead.training.initialisation import fresh_model
+from clearhead.training.packed_batches import PackedBatches, in_order
+from clearhead.training.pair_batches import Pair, PairBatches, pairs_in_order
+from clearhead.training.plan import Plan
+from clearhead.training.settings import TrainingSettings
+from clearhead.training.sizes import language_config, pairs_config
+from clearhead.training.task import Task
+from clearhead.training.text_pairs import held_out_pairs, read_pairs
+from clearhead.training.vocabulary import make_tokenizer
+
+MANY_DOCUMENTS = 20  # from so many on, a token that begins each is worth learning
+PROMPT, WRITTEN = 8, 60  # tokens of a sample
+Trainee = Decoder | EncoderDecoder
+
+
+def prepare(
+    plan: Plan, *, device: torch.device | str = "cpu", folder: Path | None = None
+) -> tuple[Task, TrainingSettings, str]:
+    """The task and settings of a plan, and the fingerprint of its data.
+
+    A tokenizer that lies in the run's ``folder`` already is taken from there.
+    """
+    settings = TrainingSettings.from_fields(plan.settings)
+    make = _pairs_task if plan.pairs else _language_task
+    task, ids = make(plan, settings, torch.device(device), folder)
+    fingerprint = hashlib.sha256(repr(ids).encode()).hexdigest()[:16]
+    if plan.fingerprint not in (None, fingerprint):
+        raise InputError(
+            "the texts, or the vocabulary made of them, are not those that the run began with.",
+            hint="restore the files, or begin a new run from this one: --from.",
+        )
+    return task, settings, fingerprint
+
+
+def _language_task(
+    plan: Plan, settings: TrainingSettings, device: torch.device, folder: Path | None
+) -> tuple[Task, Any]:
+    documents = read_documents(plan.texts) if plan.texts else python_reference()
+    if plan.validation:
+        training, validation = documents, read_documents(plan.validation)
+    else:
+        training, validation = held_out(documents, plan.held_out, settings.seed)
+    many = len(training) >= MANY_DOCUMENTS
+    model, tokenizer = _trainee(plan, settings, training, many, folder)
+    if not isinstance(model, Decoder):
+        raise InputError("texts train a decoder; this model is an encoder-decoder and wants pairs.")
+    learned, tried = (
+        [_document_ids(text, tokenizer, many) for text in texts] for texts in (training, validation)
+    )
+    _check_validation(sum(map(len, learned)), sum(map(len, tried)), "tokens")
+    context = min(model.config.context, sum(map(len, learned)) - 1)
+    rows: dict[str, int] = {"context": context, "batch_tokens": max(settings.batch_tokens, context)}
+    task = Task(
+        model.to(device),
+        tokenizer,
+        PackedBatches(learned, seed=settings.seed, **rows),
+        in_order(tried, **rows),
+        _text_sampler(model, tokenizer, tried[0], settings.seed),
+    )
+    return task, (learned, tried)
+
+
+def _pairs_task(
+    plan: Plan, settings: TrainingSettings, device: torch.device, folder: Path | None
+) -> tuple[Task, Any]:
+    pairs = read_pairs(plan.texts)
+    if plan.validation:
+        training, validation = pairs, read_pairs(plan.validation)
+    else:
+        training, validation = held_out_pairs(pairs, plan.held_out, settings.seed)
+    _check_validation(len(training), len(validation), "pairs")
+    texts = [text for pair in training for text in pair]
+    model, tokenizer = _trainee(plan, settings, texts, True, folder)
+    if not isinstance(model, EncoderDecoder):
+        raise InputError("pairs train an encoder-decoder; this model is a decoder and wants texts.")
+    eos, start = model.config.eos[0], model.config.start
+    if start is None:
+        raise InputError("this model does not say which token its output starts with.")
+    learned, tried = (_pair_ids(some, tokenizer, eos) for some in (training, validation))
+    longest = max(len(ids) for pair in (*learned, *tried) for ids in pair)
+    if longest > model.config.context:
+        raise InputError(
+            f"the longest text has {longest} tokens, and the context holds {model.config.context}.",
+            hint=f"--set context={longest}",
+        )
+    rows = {"batch_tokens": settings.batch_tokens, "start": start, "pad": model.config.pad or 0}
+    task = Task(
+        model.to(device),
+        tokenizer,
+        PairBatches(learned, seed=settings.seed, **rows),
+        pairs_in_order(tried, **rows),
+        _pair_sampler(model, tokenizer, validation[0][0]),
+    )
+    return task, (learned, tried)
+
+
+def _trainee(
+    plan: Plan, settings: TrainingSettings, texts: Sequence[str], many: bool, folder: Path | None
+) -> tuple[Any, Tokenizer]:
+    """The model to train, fresh or from a checkpoint, and its tokenizer."""
+    if plan.start_from is not None:
+        loaded = load(plan.start_from)
+        if loaded.tokenizer is None:
+            raise InputError(f"{plan.start_from} has no tokenizer, so texts mean nothing to it.")
+        if plan.model:
+            raise InputError(
+                "a model that is trained further keeps its shape; only training can be changed.",
+                hint=f"leave out {', '.join(plan.model)}.",
+            )
+        return loaded.model, loaded.tokenizer
+    if folder is not None and (folder / "config.json").exists():
+        tokenizer = load_tokenizer(folder)
+    else:
+        tokenizer = make_tokenizer(
+            plan.tokenizer, texts, size=plan.vocabulary, add_bos=many and not plan.pairs,
+            add_eos=plan.pairs,
+        )  # fmt: skip
+    config = (pairs_config if plan.pairs else language_config)(
+        plan.size, tokenizer.size, **(_special_ids(plan, tokenizer, many) | plan.model)
+    )
+    return fresh_model(config, settings.seed), tokenizer
+
+
+def _special_ids(plan: Plan, tokenizer: Tokenizer, many: bool) -> dict[str, Any]:
+    specials = tokenizer.specials
+    if specials.eos is None:
+        raise InputError("this tokenizer has no token that ends a text.")
+    ids: dict[str, Any] = {"eos": (specials.eos,), "pad": specials.pad}
+    if plan.pairs:
+        start = specials.bos if specials.bos is not None else specials.pad
+        return ids | {"bos": specials.bos, "start": start}
+    return ids | ({"bos": specials.bos} if many else {})
+
+
+def _document_ids(text: str, tokenizer: Tokenizer, many: bool) -> list[int]:
+    """A document's ids; where there are many, the end is learned too."""
+    ids, eos = tokenizer.encode(text), tokenizer.specials.eos
+    return [*ids, eos] if many and eos is not None and ids[-1:] != [eos] else ids
+
+
+def _pair_ids(pairs: Sequence[tuple[str, str]], tokenizer: Tokenizer, eos: int) -> list[Pair]:
+    """Sources as the tokenizer gives them; targets always end with the token that ends a text."""
+    found: list[Pair] = []
+    for source, target in pairs:
+        ids = tokenizer.encode(target)
+        found.append((tokenizer.encode(source), ids if ids[-1:] == [eos] else [*ids, eos]))
+    return found
+
+
+def _check_validation(training: int, validation: int, what: str) -> None:
+    if validation == 0:
+        raise InputError("nothing is left to validate on.", hint="give more text, or --validation.")
+    if validation > training:
+        raise InputError(
+            f"the validation set is larger than the data: {validation} {what} against {training}.",
+            hint="were the two swapped?",
+        )
+
+
+def _text_sampler(
+    model: Decoder, tokenizer: Tokenizer, document: Sequence[int], seed: int
+) -> Callable[[], tuple[str, str]]:
+    prompt = list(document[:PROMPT])
+    room = model.config.context - len(prompt)
+
+    def sample() -> tuple[str, str]:
+        loaded = Loaded("the model in training", Path(), model, model.config, tokenizer)
+        events = generate(
+            loaded, prompt, max_tokens=max(1, min(WRITTEN, room)), temperature=0.8, seed=seed,
+            engine=False,
+        )  # fmt: skip
+        return tokenizer.decode(prompt), "".join(event.text for event in events)
+
+    return sample
+
+
+def _pair_sampler(
+    model: EncoderDecoder, tokenizer: Tokenizer, source: str
+) -> Callable[[], tuple[str, str]]:
+    def sample() -> tuple[str, str]:
+        loaded = Loaded("the model in training", Path(), model, model.config, tokenizer)
+        found = beam_search(loaded, source, beams=1, max_tokens=WRITTEN, engine=False)
+        return source, found[0].text
+
+    return sample

@@ -1,0 +1,121 @@
+"""How a model is trained. One description, checked once, saved beside the result."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+from clearhead.errors import ConfigError
+
+ScheduleName: TypeAlias = Literal["cosine", "inverse-square-root", "linear"]
+OptimiserName: TypeAlias = Literal["muon", "adamw"]
+Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings:
+    """How long, how fast, how much at once.
+
+    A run is as long as ``steps`` says, or as many steps as fit into ``minutes``; ``patience`` ends
+    it earlier, after so many validations without a new best. A step learns from ``batch_tokens``
+    tokens, computed in ``accumulation`` parts where memory is short: the result is the same.
+    """
+
+    # how long
+    steps: int | None = None
+    minutes: float | None = None
+    patience: int | None = None
+    # how much at once
+    batch_tokens: int = 4096
+    accumulation: int = 1
+    # how fast
+    optimiser: OptimiserName = "muon"
+    learning_rate: float = 2e-3  # AdamW's
+    matrix_learning_rate: float = 2e-2  # Muon's
+    momentum: float = 0.95  # Muon's
+    beta_1: float = 0.9  # AdamW's
+    beta_2: float = 0.98
+    weight_decay: float = 0.01
+    clip: float = 1.0  # largest norm of the gradient; 0 leaves it as it is
+    schedule: ScheduleName = "linear"
+    warmup: int = 100
+    cooldown: float = 0.5  # last share of the steps, in which a linear schedule falls
+    floor: float = 0.05  # of the learning rate, at the end
+    label_smoothing: float = 0.0
+    # how it is watched
+    validate_every: int = 200
+    average: int = 1  # checkpoints that are kept and, at the end, averaged
+    seed: int = 0
+    precision: Precision = "auto"
+
+    def __post_init__(self) -> None:
+        if (self.steps is None) == (self.minutes is None):
+            raise ConfigError(
+                "a run is as long as steps or minutes say: give one of them; got "
+                f"steps={self.steps} and minutes={self.minutes}."
+            )
+        check_values(dataclasses.asdict(self))
+
+    def changed(self, **fields: Any) -> TrainingSettings:
+        """These settings with some fields changed."""
+        return TrainingSettings.from_fields(dataclasses.asdict(self) | fields)
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> TrainingSettings:
+        """Settings from plain JSON values; a field that there is not is an error."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        unknown = sorted(set(fields) - known)
+        if unknown:
+            raise ConfigError(
+                f"training has no setting {', '.join(unknown)}.",
+                hint=f"settings: {', '.join(sorted(known))}",
+            )
+        check_values(fields)
+        return cls(**fields)
+
+
+def check_values(fields: Mapping[str, Any]) -> None:
+    """Refuse values that are of the wrong kind or out of range."""
+    for name, value in fields.items():
+        if name in NAMES:
+            if value not in get_args(NAMES[name]):
+                raise ConfigError(
+                    f"{name} is one of {', '.join(get_args(NAMES[name]))}; got {value!r}."
+                )
+        elif value is not None or name not in OPTIONAL:
+            _check_number(name, value)
+
+
+def _check_number(name: str, value: object) -> None:
+    kinds = int if name in WHOLE else int | float
+    if isinstance(value, bool) or not isinstance(value, kinds):
+        kind = "a whole number" if name in WHOLE else "a number"
+        raise ConfigError(f"{name} must be {kind}; got {value!r}.")
+    low, high = RANGES[name]
+    if not (math.isfinite(value) and low <= value <= high):
+        most = "" if high == math.inf else f" and at most {high:g}"
+        raise ConfigError(f"{name} must be at least {low:g}{most}; got {value}.")
+
+
+NAMES: dict[str, Any] = {
+    "optimiser": OptimiserName,
+    "schedule": ScheduleName,
+    "precision": Precision,
+}
+OPTIONAL = {"steps", "minutes", "patience"}
+WHOLE = {
+    "steps", "patience", "batch_tokens", "accumulation", "warmup", "validate_every", "average",
+    "seed",
+}  # fmt: skip
+_SHARE, _COUNT, _RATE = (0.0, 1.0), (1, math.inf), (1e-12, 1e3)
+RANGES: dict[str, tuple[float, float]] = {
+    "steps": _COUNT, "minutes": (1e-3, math.inf), "patience": _COUNT, "batch_tokens": _COUNT,
+    "accumulation": _COUNT, "learning_rate": _RATE, "matrix_learning_rate": _RATE,
+    "momentum": (0.0, 0.9999), "beta_1": (0.0, 0.9999), "beta_2": (0.0, 0.99999),
+    "weight_decay": (0.0, 10.0), "clip": (0.0, math.inf), "warmup": (0, math.inf),
+    "cooldown": _SHARE, "floor": _SHARE, "label_smoothing": (0.0, 0.99),
+    "validate_every": _COUNT, "average": (1, 1000), "seed": (0, 2**62),
+}  # fmt: skip

@@ -1,0 +1,83 @@
+// Small things that every component uses. Text only ever enters the page as text, never as markup.
+
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false || value === undefined || value === null) continue;
+    if (name === "class") element.className = value;
+    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+function makeSvg(tag, attributes = {}) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+}
+
+const two = (number) => number.toFixed(2);
+const four = (number) => number.toFixed(4);
+const signed = (number) => number.toFixed(2).replace(/^-(?=0\.00$)/, "").replace("-", "−");
+const quoted = (word) => `“${word}”`;
+
+// Two ramps, from the page's own colours: nothing → accent → the strongest contrast.
+class Ramp {
+  constructor(root) {
+    const style = getComputedStyle(root);
+    this.stops = ["--ramp-0", "--ramp-1", "--ramp-2", "--ramp-3"].map((name) =>
+      Ramp.rgb(style.getPropertyValue(name)),
+    );
+    this.masked = Ramp.rgb(style.getPropertyValue("--masked"));
+    this.ink = style.getPropertyValue("--ink").trim();
+    this.quiet = style.getPropertyValue("--quiet").trim();
+    this.accent = style.getPropertyValue("--accent").trim();
+    this.font = style.fontFamily;
+  }
+  static rgb(text) {
+    const hex = text.trim().slice(1);
+    return [0, 2, 4].map((place) => parseInt(hex.slice(place, place + 2), 16));
+  }
+  at(share) {
+    const last = this.stops.length - 1;
+    const place = Math.min(Math.max(share, 0), 1) * last;
+    const below = Math.min(Math.floor(place), last - 1);
+    const part = place - below;
+    const [from, to] = [this.stops[below], this.stops[below + 1]];
+    return from.map((value, i) => Math.round(value + (to[i] - value) * part));
+  }
+  css(share) {
+    return `rgb(${this.at(share).join(",")})`;
+  }
+  // Black or white, whichever is easier to read on the ramp's colour.
+  inkOn(share) {
+    const [red, green, blue] = this.at(share);
+    return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#14161c" : "#ffffff";
+  }
+}
+
+// How strong a weight is drawn: 0 … 1. Log: four decades, 0.0001 is nothing and 1 is all.
+function share(weight, most, logarithmic) {
+  if (weight <= 0) return 0;
+  if (logarithmic) return Math.max(0, Math.log10(weight / Math.max(most, 1e-4)) / 4 + 1);
+  return most > 0 ? weight / most : 0;
+}
+
+function sharpCanvas(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context.scale(ratio, ratio);
+  return context;
+}
+
+function shortened(text, most) {
+  const characters = [...text];
+  return characters.length > most ? characters.slice(0, most - 1).join("") + "…" : text;
+}

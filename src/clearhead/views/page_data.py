@@ -1,0 +1,388 @@
+"""Everything an interactive page shows, out of a look or a single picture: words, weights, vectors.
+
+All weights of a short text; of a longer one the strongest of each row, cut so that the file stays
+within a budget. What was cut is said in the page, for the whole and for each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import adaptive_max_pool1d
+
+from clearhead.errors import InputError
+from clearhead.explain.generated import Written
+from clearhead.explain.look import Look
+from clearhead.explain.marks import hidden_columns
+from clearhead.explain.pictures import HEADLINE, Aids, HeadPicture, Mark
+from clearhead.explain.tiles import tile
+from clearhead.trace.head_view import HeadView
+from clearhead.views.page_axes import Axes, mark_band, token_band, token_texts
+from clearhead.views.page_blocks import Blocks, row_bytes
+from clearhead.views.page_vectors import add_vectors
+from clearhead.views.strongest import (
+    MOST,
+    UNITS,
+    Strongest,
+    by_head,
+    fitting_cut,
+    joined,
+    strongest,
+)
+
+BUDGET = 12_000_000  # characters of all rows of weights
+CHARACTERS = 3.0  # of base64 for each weight, deflated (measured: 2.4 to 2.9)
+LONGEST = 65_536  # words: columns are counted in 16 bits
+TILE = 16_000_000  # weights that are computed at once
+GALLERY_SIZE = 24
+TELLING = 8  # heads that the gallery marks
+POOLS = {"L": "", "E": " of the encoder", "C": " between the texts"}
+AXIS_LABELS = {"L": ("Text", "Text"), "E": ("Source", "Source"), "C": ("Written", "Source")}
+WITHOUT_VECTORS = "q, k and v of this head are not in this file (it would grow too large)."
+
+
+@dataclass
+class PageData:
+    """The data of one view: ``meta`` becomes JSON, ``blocks`` base64."""
+
+    meta: dict[str, Any]
+    blocks: Blocks = field(default_factory=Blocks)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer as the page needs it."""
+
+    name: str
+    view: HeadView
+    heads: list[str]
+    rows: tuple[Mark, ...]
+    columns: tuple[Mark, ...]
+    hidden: tuple[int, ...]
+
+
+@dataclass
+class Group:
+    """Layers with the same axes, and what all of their heads together look at."""
+
+    letter: str
+    layers: list[Layer]
+    largest: Strongest | None = None
+    mean: Strongest | None = None
+    maps: dict[str, Tensor] = field(default_factory=dict)  # (head, row, column), small
+
+    @property
+    def heads(self) -> list[str]:
+        """The heads of all layers."""
+        return [name for layer in self.layers for name in layer.heads]
+
+
+def page_of_look(look: Look, *, budget: int = BUDGET) -> PageData:
+    """The data of a whole look: every layer and head that was seen."""
+    groups = _groups(look)
+    rows: dict[str, Strongest] = {}
+    for group in groups:
+        rows |= _weights(group, look)
+    cut = fitting_cut(list(rows.values()), round(budget / CHARACTERS))
+    rows = {name: part.cut(cut) for name, part in rows.items()}
+    data = PageData({})
+    data.blocks.add_all({name: partial(row_bytes, part) for name, part in rows.items()})
+    axes, bands = Axes(), _Bands()
+    layers = [layer for group in groups for layer in group.layers]
+    data.meta = {
+        "title": "where each word looks",
+        "headline": HEADLINE,
+        "layers": [
+            _layer_meta(layer, number, look, axes, bands) | {"block": layer.name}
+            for number, group in enumerate(groups)
+            for layer in group.layers
+        ],
+        "groups": [_group_meta(group, look, axes, bands, data.blocks, groups) for group in groups],
+        "chosen": {"head": _chosen(look, groups), "word": look.chosen_word},
+        "why": _sentence(look.why),
+        "proof": {"exact": look.proof.exact, "text": str(look.proof)},
+        "vectors": add_vectors(data.blocks, [layer.view for layer in layers], look.chosen_head),
+        "without_vectors": WITHOUT_VECTORS,
+        "gallery": _gallery(look, groups[0], data.blocks),
+        "generated": [_generated(one) for one in look.generated],
+    }
+    said = _cut_meta(rows, cut)
+    _finish(data.meta, axes, bands, look.aids, said, look.notes)
+    return data
+
+
+def page_of_picture(picture: HeadPicture) -> PageData:
+    """The data of a single head's picture."""
+    data = PageData({})
+    axes, bands = Axes(), _Bands()
+    weights = torch.from_numpy(np.ascontiguousarray(picture.weights))
+    rows = strongest(weights, picture.hidden)
+    low = picture.visible.argmax(axis=1)
+    high = picture.visible.shape[1] - picture.visible[:, ::-1].argmax(axis=1)
+    counts = picture.visible.sum(axis=1)
+    high = np.where(counts > 0, high, low)
+    is_band = bool((high - low == counts).all())
+    band = {"low": low.tolist(), "high": high.tolist()} if is_band else None
+    layer = {
+        "name": picture.head, "heads": [picture.head], "kind": picture.kind,
+        "rows": axes.number(picture.rows, "Text", _text_of(picture.rows)),
+        "columns": axes.number(picture.columns, "Source", _text_of(picture.columns)),
+        "hidden": list(picture.hidden), "band": bands.number(band), "scale": 1.0, "softcap": None,
+        "block": data.blocks.add("rows", row_bytes(rows)),
+    }  # fmt: skip
+    strong = np.where(np.isin(np.arange(len(picture.columns)), picture.hidden), 0, picture.weights)
+    data.meta = {
+        "title": "one head", "headline": HEADLINE, "layers": [layer], "groups": [],
+        "chosen": {"head": picture.head, "word": int(strong.max(axis=1).argmax())},
+        "why": "", "proof": None, "vectors": {}, "gallery": None, "generated": [],
+        "without_vectors": "This file holds the weights of one head.",
+    }  # fmt: skip
+    _finish(data.meta, axes, bands, picture.aids, _cut_meta({"": rows}, 1), picture.notes)
+    return data
+
+
+class _Bands:
+    """What masks allow, each different one once."""
+
+    def __init__(self) -> None:
+        self.listed: list[dict[str, list[int]]] = []
+
+    def number(self, band: dict[str, list[int]] | None) -> int | None:
+        if band is None:
+            return None
+        if band not in self.listed:
+            self.listed.append(band)
+        return self.listed.index(band)
+
+
+def _groups(look: Look) -> list[Group]:
+    """Layers by their axes, those of the chosen head first."""
+    groups: dict[Any, Group] = {}
+    for summary in look.layers:
+        rows, columns = look.axes(summary.name)
+        if max(len(rows), len(columns)) > LONGEST:
+            raise InputError(
+                f"a page holds at most {LONGEST:,} words; this text has {len(columns):,}.",
+                hint="clearhead map draws a head of any length.",
+            )
+        view = look.seen[summary.name].of(look.batch)
+        heads = [f"{summary.name}H{number}" for number in view.heads]
+        # What the switch hides where the aid is off is what it would hide by itself.
+        aids = look.aids if look.aids.hide != "nothing" else replace(look.aids, hide=Aids().hide)
+        causal = summary.causal and summary.kind == "self"
+        hidden = hidden_columns(columns, aids, causal=causal)
+        layer = Layer(summary.name, view, heads, rows, columns, hidden)
+        key = (summary.name[0], len(rows), len(columns), hidden)
+        groups.setdefault(key, Group(summary.name[0], [])).layers.append(layer)
+    letter = look.chosen_head[0]
+    return sorted(groups.values(), key=lambda group: group.letter != letter)
+
+
+def _weights(group: Group, look: Look) -> dict[str, Strongest]:
+    """The strongest weights of each layer, and of all heads together; small maps on the way."""
+    parts: dict[str, list[Strongest]] = {layer.name: [] for layer in group.layers}
+    largest, means = [], []
+    first = group.layers[0]
+    shape = (len(first.rows), len(first.columns))
+    group.maps = {layer.name: _no_map(layer) for layer in group.layers}
+    for run in _row_runs(first):
+        rows = range(len(first.rows))[run]
+        most, total = torch.full((len(rows), shape[1]), -1.0), torch.zeros(len(rows), shape[1])
+        best, count = torch.zeros(len(rows), shape[1], dtype=torch.int32), 0
+        for layer in group.layers:
+            marks = layer.rows[run]
+            weights = tile(layer.view, marks, layer.columns, look.aids.measure, limit=None)
+            parts[layer.name].append(strongest(weights.flatten(0, 1), layer.hidden))
+            total += weights.sum(dim=0)
+            for head in weights:
+                best.masked_fill_(head > most, count)
+                torch.maximum(most, head, out=most)
+                count += 1
+            if layer.hidden:
+                weights[:, :, list(layer.hidden)] = 0.0
+            _pool_into(group.maps[layer.name], weights, rows, shape[0])
+        mean = strongest(total / count, first.hidden)
+        # Of the largest of many heads nothing adds up, so nothing can be missing either.
+        pooled = strongest(most, (), best.long())
+        largest.append(replace(pooled, hidden=mean.hidden, totals=np.zeros(len(rows))))
+        means.append(mean)
+    group.largest, group.mean = joined(largest), joined(means)
+    return {layer.name: by_head(parts[layer.name], len(layer.heads)) for layer in group.layers}
+
+
+def _no_map(layer: Layer) -> Tensor:
+    cells = (min(GALLERY_SIZE, len(layer.rows)), min(GALLERY_SIZE, len(layer.columns)))
+    return torch.zeros(len(layer.heads), *cells)
+
+
+def _pool_into(small: Tensor, weights: Tensor, rows: range, count: int) -> None:
+    """The largest weight in each cell of the small maps, for some of ``count`` rows."""
+    columns = adaptive_max_pool1d(weights, small.shape[2])
+    cells = np.array([row * small.shape[1] // count for row in rows])
+    for cell in np.unique(cells).tolist():
+        largest = columns[:, torch.from_numpy(cells == cell)].amax(dim=1)
+        small[:, cell] = torch.maximum(small[:, cell], largest)
+
+
+def _row_runs(layer: Layer) -> Iterator[slice]:
+    tokens = sum(len(mark.tokens) for mark in layer.columns)
+    step = max(1, TILE // max(1, tokens * len(layer.heads)))
+    for start in range(0, len(layer.rows), step):
+        yield slice(start, start + step)
+
+
+def _layer_meta(layer: Layer, group: int, look: Look, axes: Axes, bands: _Bands) -> dict[str, Any]:
+    facts, view = layer.view.record.facts, layer.view
+    band = token_band(view)
+    return {
+        "name": layer.name,
+        "heads": layer.heads,
+        "kind": facts.kind,
+        "causal": facts.causal,
+        "group": group,
+        "scale": facts.scale,
+        "softcap": facts.softcap,
+        "hidden": list(layer.hidden),
+        "band": None if band is None else bands.number(mark_band(band, layer.rows, layer.columns)),
+    } | _axis_numbers(layer, look, axes)
+
+
+def _axis_numbers(layer: Layer, look: Look, axes: Axes) -> dict[str, int]:
+    letter = layer.name[0]
+    row_label, column_label = AXIS_LABELS.get(letter, AXIS_LABELS["L"])
+    view = layer.view
+    source = (look.source_text or "") if letter in "CE" else look.text
+    columns = axes.number(
+        layer.columns,
+        column_label,
+        source,
+        partial(token_texts, view.columns.passage, view.columns.length),
+    )
+    rows = axes.number(layer.rows, row_label, source if letter == "E" else look.text)
+    return {"rows": rows, "columns": columns}
+
+
+def _group_meta(
+    group: Group, look: Look, axes: Axes, bands: _Bands, blocks: Blocks, groups: list[Group]
+) -> dict[str, Any]:
+    first, number = group.layers[0], groups.index(group)
+    assert group.largest is not None and group.mean is not None
+    suffix = POOLS.get(group.letter, "") if len(groups) > 1 else ""
+    band = token_band(first.view)
+    return {
+        "name": f"all {len(group.heads)} heads{suffix}",
+        "heads": group.heads,
+        "count": len(group.heads),
+        "kind": first.view.record.facts.kind,
+        "hidden": list(first.hidden),
+        "band": None if band is None else bands.number(mark_band(band, first.rows, first.columns)),
+        "block": {
+            "max": blocks.add(f"all-{number}-max", row_bytes(group.largest)),
+            "mean": blocks.add(f"all-{number}-mean", row_bytes(group.mean)),
+        },
+    } | _axis_numbers(first, look, axes)
+
+
+def _chosen(look: Look, groups: list[Group]) -> str | None:
+    """The chosen head; None where all heads together, or a layer's, were chosen."""
+    names = {name for group in groups for name in group.heads}
+    return look.chosen_head if look.chosen_head in names else None
+
+
+def _gallery(look: Look, group: Group, blocks: Blocks) -> dict[str, Any]:
+    """Small maps of the group that is shown, each brightened to its own strongest cell."""
+    maps = torch.cat([group.maps[layer.name] for layer in group.layers])
+    largest = maps.amax(dim=(1, 2), keepdim=True).clamp(min=1e-9)
+    bright = (maps / largest).sqrt().mul(255).round()
+    blocks.add("gallery", bright.to(torch.uint8).numpy().tobytes())
+    names, tellings = look.tellings()
+    scores = [
+        (score, name)
+        for layer, row in zip(names, tellings, strict=True)
+        for name, score in zip(layer, row, strict=True)
+    ]
+    most = min(TELLING, 1 + len(scores) // 8)
+    telling = [name for score, name in sorted(scores, reverse=True)[:most] if score > 0]
+    word = look.rows[look.chosen_word].text
+    return {
+        "rows": maps.shape[1],
+        "columns": maps.shape[2],
+        "names": [layer.heads for layer in group.layers],
+        "telling": telling,
+        "remark": "One small map for each head, a row for each layer; click one to look at it. "
+        f"Framed: the heads that tell most about “{word}”. Each map is brightened by itself.",
+    }
+
+
+def _generated(written: Written) -> dict[str, Any]:
+    """One written token, and what was looked at to write it."""
+    return {
+        "text": written.text,
+        "probability": written.probability,
+        "sources": [
+            {"word": source.mark.text, "weight": source.weight, "head": source.head}
+            for source in written.sources
+        ],
+    }
+
+
+def _cut_meta(rows: dict[str, Strongest], cut: int) -> dict[str, Any]:
+    left = np.concatenate([part.left_out for part in rows.values()])
+    return {
+        "units": cut,
+        "mean": round(float(left.mean()), 4) if left.size else 0.0,
+        "most": round(float(left.max()), 4) if left.size else 0.0,
+    }
+
+
+def _finish(
+    meta: dict[str, Any],
+    axes: Axes,
+    bands: _Bands,
+    aids: Aids,
+    cut: dict[str, Any],
+    notes: tuple[str, ...],
+) -> None:
+    places = [*meta["layers"], *meta["groups"]]
+    hide = aids.hide if aids.hide != "nothing" else Aids().hide
+    meta |= {
+        "axes": axes.listed,
+        "bands": bands.listed,
+        "cut": cut,
+        "notes": [note for note in (*notes, _cut_note(cut)) if note and note != HEADLINE],
+        "aids": {"hide": aids.hide, "colour": aids.colour, "pool": aids.pool},
+        "can_hide": any(place["hidden"] for place in places),
+        "hide_label": "Hide first and special tokens"
+        if hide == "first and special"
+        else "Hide special tokens",
+    }
+
+
+def _cut_note(cut: dict[str, Any]) -> str:
+    if cut["most"] < 0.005:
+        return ""
+    return (
+        f"This file holds the {MOST} strongest weights of each row, from {cut['units'] / UNITS:g} "
+        f"on; on average {cut['mean']:.2f} of a row is left out, at most {cut['most']:.2f}."
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "." * (not text.endswith(".")) if text else ""
+
+
+def _text_of(marks: tuple[Mark, ...]) -> str:
+    """The text as far as marks tell: their words at their places, spaces between."""
+    length = max((mark.end for mark in marks), default=0)
+    text = [" "] * length
+    for mark in marks:
+        text[mark.start : mark.end] = mark.text[: mark.end - mark.start].ljust(
+            mark.end - mark.start
+        )
+    return "".join(text)

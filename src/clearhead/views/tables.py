@@ -1,0 +1,157 @@
+"""The numbers of an insight as CSV and as JSON: exactly those that the pictures show."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from clearhead.errors import InputError
+from clearhead.explain.difference import Difference
+from clearhead.explain.pictures import Gallery, HeadPicture, WordPicture
+from clearhead.explain.step_table import StepTable
+from clearhead.views.escape import visible_text
+
+# A cell that begins with one of these is a formula to spreadsheet programs.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+Rows = Iterator[list[Any]]
+
+
+def csv_text(insight: object) -> str:
+    """One line for each number that is shown, with a heading."""
+    rows = CSV.get(type(insight))
+    if rows is None:
+        raise _no_table("CSV", insight, CSV)
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    for row in rows(insight):
+        writer.writerow([_cell(value) for value in row])
+    return written.getvalue()
+
+
+def json_text(insight: object) -> str:
+    """The whole insight: its fields by their names, words as objects."""
+    if type(insight) not in CSV:
+        raise _no_table("JSON", insight, CSV)
+    told = {"insight": type(insight).__name__} | _plain(insight)
+    return json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _head(picture: HeadPicture) -> Rows:
+    hidden = set(picture.hidden)
+    yield ["head", "row", "row_word", "column", "column_word", "weight", "masked", "hidden"]
+    for (row, column), weight in np.ndenumerate(picture.weights):
+        seen = bool(picture.visible[row, column])
+        yield [
+            picture.head, row, picture.rows[row].text, column, picture.columns[column].text,
+            _number(weight), not seen, column in hidden,
+        ]  # fmt: skip
+
+
+def _word(picture: WordPicture) -> Rows:
+    strongest = {source.column: source for source in picture.sources}
+    yield ["row", "row_word", "column", "column_word", "strength", "strongest_head", "hidden"]
+    for column, mark in enumerate(picture.marks):
+        source = strongest.get(column)
+        head = picture.head or (source.head if source else "")
+        strength = _number(picture.strengths[column])
+        hidden = column in picture.hidden
+        yield [picture.row, picture.mark.text, column, mark.text, strength, head, hidden]
+
+
+def _gallery(gallery: Gallery) -> Rows:
+    yield ["head", "telling", "cell_row", "cell_column", "weight"]
+    for layer, names in enumerate(gallery.names):
+        for head, name in enumerate(names):
+            telling = gallery.telling[layer][head]
+            for (row, column), weight in np.ndenumerate(gallery.maps[layer, head]):
+                yield [name, telling, row, column, _number(weight)]
+
+
+def _steps(table: StepTable) -> Rows:
+    heading = ["word", "score", "scaled", "capped", "bias", "masked", "weight"]
+    widths = [max((len(getattr(row, part)) for row in table.rows), default=0) for part in _PARTS]
+    for part, width in zip(_PARTS, widths, strict=True):
+        heading += [f"{part}_{place}" for place in range(width)]
+    yield heading
+    for row in table.rows:
+        numbers = [number for part in _PARTS for number in getattr(row, part)]
+        yield [
+            row.word, row.score, row.scaled, _or_empty(row.capped), _or_empty(row.bias),
+            row.masked, row.weight, *numbers,
+        ]  # fmt: skip
+
+
+_PARTS = ("key", "value", "weighted")
+
+
+def _difference(difference: Difference) -> Rows:
+    yield ["what", "head", "before", "after", "column_before", "column_after", "number", "other"]
+    for head in difference.heads:
+        yield ["head", head.before, head.before, head.after, "", "", head.distance, ""]
+    for word in difference.words:
+        yield [
+            "word", word.head, word.before.text, word.after.text, "", "", word.distance, "",
+        ]  # fmt: skip
+    for cell in difference.changes:
+        yield [
+            "weight", cell.head, cell.row.text, cell.other_row.text, cell.column.text,
+            cell.other_column.text, cell.before, cell.after,
+        ]  # fmt: skip
+
+
+CSV: dict[type, Callable[[Any], Rows]] = {
+    HeadPicture: _head,
+    WordPicture: _word,
+    Gallery: _gallery,
+    StepTable: _steps,
+    Difference: _difference,
+}
+
+
+def _or_empty(number: float | None) -> float | str:
+    return "" if number is None else number
+
+
+def _number(number: Any) -> float:
+    """A float32 as the short decimal that it stands for."""
+    return round(float(number), 4)
+
+
+def _cell(value: Any) -> Any:
+    """Texts that a spreadsheet would run as formulas get an apostrophe, as it expects."""
+    if isinstance(value, str):
+        text = visible_text(value)
+        return f"'{text}" if value.startswith(_FORMULA) else text
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses as objects, arrays as lists; halves of surrogate pairs, which no file holds, as
+    �."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        return {field.name: _plain(getattr(value, field.name)) for field in fields}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist() if value.dtype == bool else np.round(value, 4).tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, np.floating | float):
+        return round(float(value), 10) if np.isfinite(value) else None
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    return value if isinstance(value, bool | int | type(None)) else str(value)
+
+
+def _no_table(what: str, insight: object, known: dict[type, Any]) -> InputError:
+    names = ", ".join(kind.__name__ for kind in known)
+    return InputError(
+        f"{what} tells the numbers of one of {names}; {type(insight).__name__} came.",
+        hint="look.head() and look.word() give one.",
+    )

@@ -1,0 +1,163 @@
+"""The loop: losses fall, runs continue bit for bit, and what goes wrong is said."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import clearhead as ch
+from clearhead.errors import CheckpointError, InputError
+from clearhead.training.checkpoint import averaged
+from clearhead.training.events import Event, Finished, Sampled, Saved, Stepped, Validated
+from clearhead.training.loop import DivergedError, train
+from clearhead.training.plan import Plan
+from clearhead.training.prepare import prepare
+from clearhead.training.run_folder import RunFolder
+from clearhead.training.settings import TrainingSettings
+from clearhead.training.task import Task
+
+SMALL = {"model": 16, "layers": 2, "heads": 2, "feed_forward": 24, "context": 16}
+SETTINGS = {
+    "steps": 12, "batch_tokens": 256, "validate_every": 4, "warmup": 3, "seed": 5, "average": 3,
+}  # fmt: skip
+Make = Callable[..., tuple[Task, TrainingSettings]]
+
+
+@pytest.fixture
+def make(text_file: Path) -> Make:
+    def made(**changes: object) -> tuple[Task, TrainingSettings]:
+        plan = Plan(
+            texts=(str(text_file),), tokenizer="characters", model=SMALL,
+            settings=SETTINGS | changes,
+        )  # fmt: skip
+        task, settings, _ = prepare(plan)
+        return task, settings
+
+    return made
+
+
+def losses(events: list[Event]) -> list[float]:
+    return [event.loss for event in events if isinstance(event, Stepped | Validated)]
+
+
+def test_losses_fall_and_the_folder_opens(make: Make, tmp_path: Path) -> None:
+    task, settings = make(steps=40, validate_every=20)
+    events = list(train(task, settings, folder=RunFolder(tmp_path / "run")))
+    steps = [event for event in events if isinstance(event, Stepped)]
+    assert [event.step for event in steps] == list(range(1, 41))
+    assert steps[-1].loss < 0.9 * steps[0].loss
+    assert [event.step for event in events if isinstance(event, Saved)] == [0, 20, 40]
+    assert sum(isinstance(event, Sampled) for event in events) == 2
+    finished = events[-1]
+    assert isinstance(finished, Finished) and finished.reason == "steps"
+    loaded = ch.load(tmp_path / "run")
+    assert loaded.config.changed(dropout=0.0) == task.model.config.resolved().changed(
+        window_layers=None, attention_scale=None, rotary_width=None, value_dim=None
+    )
+    ids = torch.arange(5)[None]
+    torch.testing.assert_close(loaded.model(ids), task.model(ids))
+
+
+def test_an_abandoned_run_continues_bit_for_bit(make: Make, tmp_path: Path) -> None:
+    task, settings = make()
+    whole = losses(list(train(task, settings, folder=RunFolder(tmp_path / "whole"))))
+    task, settings = make()
+    for event in train(task, settings, folder=RunFolder(tmp_path / "cut")):
+        if isinstance(event, Stepped) and event.step == 6:
+            break
+    task, settings = make()
+    rest = list(train(task, settings, folder=RunFolder(tmp_path / "cut")))
+    assert losses(rest) == whole[5:]  # from after step 4, which was validated
+    assert len(RunFolder(tmp_path / "cut").lines()) == len(whole)
+
+
+def test_accumulation_changes_nothing(make: Make) -> None:
+    runs = []
+    for parts in (1, 3):
+        task, settings = make(accumulation=parts, optimiser="adamw", learning_rate=3e-4)
+        runs.append(losses(list(train(task, settings))))
+    torch.testing.assert_close(torch.tensor(runs[0]), torch.tensor(runs[1]), atol=1e-5, rtol=0)
+
+
+def test_another_seed_is_another_run(make: Make) -> None:
+    first, second = (losses(list(train(*make(seed=seed)))) for seed in (5, 6))
+    assert first != second
+
+
+def test_averaging_takes_the_mean(make: Make, tmp_path: Path) -> None:
+    task, settings = make(average=3)
+    folder = RunFolder(tmp_path / "run")
+    list(train(task, settings, folder=folder))
+    steps = folder.checkpoints.steps()
+    assert steps == [4, 8, 12]
+    name = "stack.blocks.1.attention.query.weight"
+    wanted = sum(folder.checkpoints.read(step).weights[name].double() for step in steps) / 3
+    torch.testing.assert_close(averaged(folder.checkpoints, steps)[name].double(), wanted)
+
+
+def test_early_stopping_keeps_the_best(make: Make, tmp_path: Path) -> None:
+    task, settings = make(
+        steps=400, validate_every=1, patience=2, matrix_learning_rate=3.0, learning_rate=0.5,
+        average=1,
+    )  # fmt: skip
+    events = list(train(task, settings, folder=RunFolder(tmp_path / "run")))
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert (finished.reason, finished.step < 400) == ("patience", True)
+    tried = [event.loss for event in events if isinstance(event, Validated)]
+    assert finished.loss == pytest.approx(min(tried), rel=1e-5)
+
+
+def test_minutes_become_steps(make: Make, tmp_path: Path) -> None:
+    task, settings = make(steps=None, minutes=0.02)
+    events = list(train(task, settings, folder=RunFolder(tmp_path / "run")))
+    totals = [event.total for event in events if isinstance(event, Stepped)]
+    assert totals[0] is None and totals[-1] == len(totals) > 2
+
+
+def test_a_loss_that_is_no_number(make: Make, tmp_path: Path) -> None:
+    task, settings = make()
+    folder = RunFolder(tmp_path / "run")
+    with pytest.raises(DivergedError, match="at step 6 the loss is nan"):
+        for event in train(task, settings, folder=folder):
+            if isinstance(event, Stepped) and event.step == 5:
+                assert isinstance(task.model, ch.Decoder)
+                task.model.stack.embedding.tokens.weight.data[5].fill_(torch.nan)
+    assert folder.checkpoints.steps()[-1] == 4
+    assert all(bool(t.isfinite().all()) for t in folder.checkpoints.read(4).weights.values())
+
+
+def test_a_full_disk(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task, settings = make()
+    folder = RunFolder(tmp_path / "run")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(CheckpointError, match="No space left on device"):
+        for event in train(task, settings, folder=folder):
+            if isinstance(event, Stepped) and event.step == 6:
+                monkeypatch.setattr("clearhead.checkpoints.safetensors_file.save_file", full)
+    monkeypatch.undo()
+    task, settings = make()
+    assert isinstance(list(train(task, settings, folder=folder))[-1], Finished)
+
+
+def test_other_settings_are_another_run(make: Make, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    task, settings = make()
+    list(train(task, settings, folder=folder))
+    with pytest.raises(CheckpointError, match="has other settings"):
+        list(train(*make(clip=0.5), folder=folder))
+
+
+def test_a_run_begins_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="is not empty"):
+        RunFolder(tmp_path).begin({})
+    with pytest.raises(InputError, match="no run to resume"):
+        RunFolder(tmp_path / "new").plan()

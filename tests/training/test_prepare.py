@@ -1,0 +1,135 @@
+"""From a plan to a run: what comes of texts, pairs, sizes and models to continue from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+
+import clearhead as ch
+from clearhead.errors import ConfigError, InputError
+from clearhead.training.events import Finished
+from clearhead.training.loop import train
+from clearhead.training.plan import Plan, sorted_fields
+from clearhead.training.prepare import prepare
+from clearhead.training.run_folder import RunFolder
+from clearhead.training.sizes import SIZES, language_config, pairs_config
+
+SMALL = {"model": 12, "layers": 1, "heads": 2, "feed_forward": 20}
+SETTINGS = {"steps": 3, "batch_tokens": 400, "validate_every": 3, "warmup": 1}
+
+
+@pytest.fixture(scope="module")
+def pairs_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
+    path.write_text("".join(f"turn {n} around\t{str(n)[::-1]}\n" for n in range(100, 300)))
+    return path
+
+
+def test_transformers_opens_a_language_model(text_file: Path, tmp_path: Path) -> None:
+    plan = Plan(texts=(str(text_file),), vocabulary=300, model=SMALL, settings=SETTINGS)
+    task, settings, _ = prepare(plan)
+    assert isinstance(list(train(task, settings, folder=RunFolder(tmp_path / "run")))[-1], Finished)
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "run")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "run")
+    loaded = ch.load(tmp_path / "run")
+    assert loaded.tokenizer is not None
+    ids = loaded.tokenizer.encode("the quick brown")
+    assert tokenizer("the quick brown")["input_ids"] == ids
+    with torch.no_grad():
+        torch.testing.assert_close(
+            theirs(torch.tensor([ids])).logits, loaded.model(torch.tensor([ids])), atol=1e-4, rtol=0
+        )
+
+
+def test_transformers_opens_a_translator(pairs_file: Path, tmp_path: Path) -> None:
+    model = SMALL | {"encoder_layers": 2}
+    plan = Plan(
+        texts=(str(pairs_file),), pairs=True, vocabulary=280, model=model, settings=SETTINGS
+    )
+    task, settings, _ = prepare(plan)
+    list(train(task, settings, folder=RunFolder(tmp_path / "run")))
+    theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "run")
+    loaded = ch.load(tmp_path / "run")
+    assert loaded.tokenizer is not None
+    source = torch.tensor([loaded.tokenizer.encode("turn 123 around")])
+    target = torch.tensor([[1, 5, 6, 7]])
+    with torch.no_grad():
+        torch.testing.assert_close(
+            theirs(input_ids=source, decoder_input_ids=target).logits,
+            loaded.model(source, target), atol=1e-4, rtol=0,
+        )  # fmt: skip
+
+
+def test_many_documents_learn_their_beginning_and_end() -> None:
+    task, _, _ = prepare(Plan(vocabulary=400, model=SMALL, settings=SETTINGS))
+    assert task.tokenizer is not None and task.model.config.bos == task.tokenizer.specials.bos
+    ids = torch.cat([task.batches.batch(n).ids.flatten() for n in range(20)])
+    assert {task.tokenizer.specials.bos, task.tokenizer.specials.eos} <= set(ids.tolist())
+
+
+def test_continuing_from_a_model(text_file: Path, tmp_path: Path) -> None:
+    first = Plan(texts=(str(text_file),), vocabulary=280, model=SMALL, settings=SETTINGS)
+    task, settings, _ = prepare(first)
+    list(train(task, settings, folder=RunFolder(tmp_path / "run")))
+    more = Plan(texts=(str(text_file),), start_from=str(tmp_path / "run"), settings=SETTINGS)
+    again, settings, _ = prepare(more)
+    kept = ch.load(tmp_path / "run").model.state_dict()
+    for name, tensor in again.model.state_dict().items():
+        assert torch.equal(tensor, kept[name])
+    assert isinstance(list(train(again, settings))[-1], Finished)
+    with pytest.raises(InputError, match="keeps its shape"):
+        prepare(Plan(**(more.to_fields() | {"model": {"layers": 3}})))
+
+
+def test_other_data_is_another_run(text_file: Path, tmp_path: Path) -> None:
+    plan = Plan(texts=(str(text_file),), tokenizer="characters", model=SMALL, settings=SETTINGS)
+    fingerprint = prepare(plan)[2]
+    same = Plan.from_fields(plan.to_fields() | {"fingerprint": fingerprint})
+    assert prepare(same)[2] == fingerprint
+    other = tmp_path / "other.txt"
+    other.write_text(text_file.read_text() + " more")
+    with pytest.raises(InputError, match="not those that the run began with"):
+        prepare(Plan.from_fields(same.to_fields() | {"texts": [str(other)]}))
+
+
+def test_what_does_not_fit(text_file: Path, pairs_file: Path, tmp_path: Path) -> None:
+    small = tmp_path / "small.txt"
+    small.write_text("a few words")
+    with pytest.raises(InputError, match="larger than the data"):
+        prepare(Plan(texts=(str(small),), validation=(str(text_file),), tokenizer="characters",
+                     settings=SETTINGS))  # fmt: skip
+    with pytest.raises(InputError, match="pairs train an encoder-decoder"):
+        prepare(Plan(texts=(str(pairs_file),), pairs=True, start_from=str(_decoder(tmp_path)),
+                     settings=SETTINGS))  # fmt: skip
+    with pytest.raises(InputError, match=r"the longest text has .* and the context holds 3"):
+        prepare(Plan(texts=(str(pairs_file),), pairs=True, tokenizer="characters",
+                     model={"context": 3}, settings=SETTINGS))  # fmt: skip
+
+
+def _decoder(folder: Path) -> Path:
+    from clearhead.text import CharacterTokenizer
+
+    model = ch.Decoder(language_config("tiny", 11, **SMALL))
+    return ch.save(model, folder / "decoder", CharacterTokenizer("abcdefg"))
+
+
+def test_sizes() -> None:
+    for size in SIZES:
+        assert language_config(size, 1000).family == "llama"
+        assert pairs_config(size, 1000).family == "bart"
+    paper = pairs_config("paper-big", 37_000)
+    assert (paper.model, paper.heads, paper.layers, paper.feed_forward) == (1024, 16, 6, 4096)
+    assert paper.dropout == 0.3
+    odd = language_config("tiny", 1000, positions="alibi", attention_norm=False)
+    assert odd.family == "clearhead"  # no config.json of a public family can say it
+    with pytest.raises(ConfigError, match="no size 'huge'"):
+        language_config("huge", 1000)
+
+
+def test_fields_find_their_place() -> None:
+    assert sorted_fields({"layers": 3, "clip": 0.5}) == ({"layers": 3}, {"clip": 0.5})
+    with pytest.raises(ConfigError, match="has a field colour"):
+        sorted_fields({"colour": "red"})

@@ -1,0 +1,68 @@
+"""Several processes: the same losses as one, a clear end when one is lost, resume on another
+number of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from started_runs import start
+
+OPTIONS = (
+    "--tokenizer", "characters", "--steps", "14", "--set", "model=16", "--set", "layers=2",
+    "--set", "heads=2", "--set", "feed_forward=24", "--set", "context=16",
+    "--set", "batch_tokens=512", "--set", "validate_every=7", "--set", "accumulation=2",
+    "--device", "cpu",
+)  # fmt: skip
+PATIENCE = 90.0  # seconds
+
+
+def difference(one: list[tuple[int, str, float]], other: list[tuple[int, str, float]]) -> float:
+    assert [line[:2] for line in one] == [line[:2] for line in other]
+    return max(abs(a[2] - b[2]) for a, b in zip(one, other, strict=True))
+
+
+@pytest.fixture(scope="module")
+def alone(text_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of one process that the others are compared with."""
+    folder = tmp_path_factory.mktemp("alone") / "one"
+    (run,) = start(str(text_file), *OPTIONS, "--out", str(folder))
+    run.join(PATIENCE)
+    assert run.exitcode == 0
+    return folder
+
+
+@pytest.mark.parametrize(("ranks", "options"), [(2, ()), (4, ()), (2, ("--shard",))])
+def test_the_same_losses_as_one_process(
+    ranks: int, options: tuple[str, ...], alone: Path, text_file: Path, tmp_path: Path,
+    losses: Callable[[Path], Any],
+) -> None:  # fmt: skip
+    folder = tmp_path / "several"
+    started = start(str(text_file), *OPTIONS, *options, "--out", str(folder), ranks=ranks)
+    for process in started:
+        process.join(PATIENCE)
+    assert [process.exitcode for process in started] == [0] * ranks
+    assert difference(losses(folder), losses(alone)) < 1e-5
+
+
+def test_a_lost_process_ends_the_run_and_another_number_goes_on(
+    alone: Path, text_file: Path, tmp_path: Path, losses: Callable[[Path], Any]
+) -> None:
+    folder = tmp_path / "lost"
+    started = start(str(text_file), *OPTIONS, "--out", str(folder), ranks=3)
+    while started[2].is_alive() and not list(folder.glob("training/step-*7.safetensors")):
+        time.sleep(0.001)
+    started[2].kill()
+    for process in started:
+        process.join(PATIENCE)
+    assert [process.exitcode for process in started[:2]] == [1, 1]
+    said = (tmp_path / "lost-error-0").read_text()
+    assert "another process of this run has ended" in said and "--resume" in said
+    started = start("--resume", "--out", str(folder), "--device", "cpu", ranks=2)
+    for process in started:
+        process.join(PATIENCE)
+    assert [process.exitcode for process in started] == [0, 0]
+    assert difference(losses(folder), losses(alone)) < 1e-5

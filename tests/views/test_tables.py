@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from made_looks import SENTENCE, made_look
+
+from clearhead.errors import InputError
+from clearhead.explain.difference import make_difference
+from clearhead.explain.worked_examples import worked_example
+from clearhead.views.tables import csv_text, json_text
+
+
+def rows(insight: object) -> list[dict[str, str]]:
+    return list(csv.DictReader(csv_text(insight).splitlines()))
+
+
+def test_a_head_as_csv_and_json_holds_exactly_its_numbers() -> None:
+    picture = made_look().head("L1H4")
+    table = rows(picture)
+    assert len(table) == 14 * 14
+    numbers = np.array([row["weight"] for row in table], dtype=np.float32).reshape(14, 14)
+    assert (numbers == picture.weights).all()
+    assert table[1] == {
+        "head": "L1H4", "row": "0", "row_word": "The", "column": "1", "column_word": "kids",
+        "weight": "0.0", "masked": "true", "hidden": "false",
+    }  # fmt: skip
+    told = json.loads(json_text(picture))
+    assert told["insight"] == "HeadPicture"
+    assert (np.array(told["weights"], dtype=np.float32) == picture.weights).all()
+    assert told["rows"][1] == {
+        "text": "kids", "start": 4, "end": 8, "special": False, "tokens": [1],
+    }  # fmt: skip
+    assert told["aids"]["hide"] == "first and special"
+
+
+def test_a_word_and_the_others() -> None:
+    look = made_look()
+    word = look.word("they")
+    table = rows(word)
+    strengths = np.array([row["strength"] for row in table], dtype=np.float32)
+    assert (strengths == word.strengths).all()
+    assert {row["row_word"] for row in table} == {"they"}
+    assert len(rows(look.gallery())) == 18 * 14 * 14
+    difference = make_difference(look, made_look(SENTENCE.replace("kids", "cats")))
+    assert {row["what"] for row in rows(difference)} >= {"head", "word"}
+    for insight in (word, look.gallery(), difference, look.steps("L1H4", "they")):
+        assert json.loads(json_text(insight))["insight"] == type(insight).__name__
+
+
+def test_the_step_table_has_whole_vectors() -> None:
+    table = rows(worked_example("selfish")[0])
+    assert [row["score"] for row in table] == ["1.0", "3.0", "-2.0", "-3.0"]
+    assert [table[1][f"key_{place}"] for place in range(3)] == ["1.0", "0.0", "-1.0"]
+    assert float(table[1]["weighted_2"]) == -float(table[1]["weight"])
+
+
+def test_spreadsheets_run_no_word_as_a_formula() -> None:
+    picture = made_look("=1 @x +2 -3 plain words here").head("L1H4")
+    words = {row["row_word"] for row in rows(picture)}
+    assert {"'=", "'@", "'+", "'-", "plain"} <= words
+
+
+def test_what_has_no_table_is_said() -> None:
+    with pytest.raises(InputError, match=r"CSV tells the numbers of one of .*; Look came"):
+        csv_text(made_look())
+    with pytest.raises(InputError, match=r"JSON tells the numbers .*; str came"):
+        json_text("text")
