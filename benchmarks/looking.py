@@ -231,9 +231,9 @@ def remembered(rows: list[list[str]]) -> list[list[str]]:
 
 def said(rows: list[list[str]]) -> str:
     note = (
-        f"BertViz was not run where it says so: `head_view` takes 12 to 13 GB at 512 tokens and "
-        f"four times that for each doubling, `model_view` the same beyond {LONGEST_MODEL_VIEW}. "
-        "Its pages fetch their scripts from the network; measured is the load event."
+        "BertViz was not run where it says so: its memory grows fourfold with each doubling (256 "
+        "and 512 above), and `model_view` writes the same numbers as `head_view`. Its pages fetch "
+        "their scripts from the network; measured is the load event."
     )
     return f"{table(HEADER, rows)}\n\n{note}"
 

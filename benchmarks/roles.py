@@ -47,7 +47,7 @@ def part_of(corpus: Corpus, sentences: int | None) -> Corpus:
 def relations(roles: Roles) -> str:
     rows = []
     for report in roles.properties:
-        score = roles.best(report.name) if report.kind == "relation" else None
+        score = roles.best(report.name) if "→" in report.name else None
         if score is not None and score.cases >= LEAST:
             rows.append(_row(roles, score))
     rows.sort(key=lambda row: -int(row[2].rstrip(" %")))
@@ -97,14 +97,13 @@ def others(roles: Roles) -> str:
 def effects(roles: Roles) -> str:
     rows = []
     for effect in roles.effects:
-        there, elsewhere = effect.at_cases, effect.elsewhere
-        rows.append(
-            [
-                effect.head, effect.property, effect.way,
-                f"{there.mean:+.3f} ± {there.error:.3f} ({there.positions})",
-                f"{elsewhere.mean:+.3f} ± {elsewhere.error:.3f} ({elsewhere.positions})",
-            ]
-        )  # fmt: skip
+        changes = [
+            f"{change.mean:+.3f} ± {change.error:.3f} ({change.positions})"
+            if change.positions
+            else "–"
+            for change in (effect.at_cases, effect.elsewhere)
+        ]
+        rows.append([effect.head, effect.property, effect.way, *changes])
     measure = roles.effects[0].measure if roles.effects else "loss"
     return table(["head", "role", "replaced by", f"{measure}: its cases", "elsewhere"], rows)
 

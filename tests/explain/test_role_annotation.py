@@ -152,7 +152,7 @@ def test_the_other_properties_on_one_sentence() -> None:
     read = tokenised(Sentence(text, tuple(annotated)), tokens)
     assert built_in.same_token(read) == {3: [0], 6: [0, 3], 7: [1]}
     assert built_in.induction(read) == {3: [1], 6: [1, 4], 7: [2]}
-    assert built_in.BUILT_IN["previous token"].named(read)  # type: ignore[truthy-iterable]
+    assert built_in.BUILT_IN["previous token"].named(read)
     targets = dict(built_in.BUILT_IN["previous token"].named(read))["previous token"]
     assert targets[1] == (0,) and 0 not in targets
     given = built_in.given_words(["the dog"]).targets(read)
@@ -164,7 +164,7 @@ def test_a_corpus_is_a_path_a_text_or_sentences(tmp_path: Path) -> None:
     path.write_text("One sentence. Another one.\n")
     assert [one.text for one in corpus_of(path)] == ["One sentence.", "Another one."]
     assert [one.text for one in corpus_of("A text. Of two.")] == ["A text.", "Of two."]
-    given = [plain_sentence("Ready made."), "A plain text"]
+    given: list[str | Sentence] = [plain_sentence("Ready made."), "A plain text"]
     assert [one.text for one in corpus_of(given)] == ["Ready made.", "A plain text"]
     assert corpus_of(given).again and not corpus_of(iter(given)).again
     with pytest.raises(InputError, match=r"there is no file 'missing\.conllu'"):

@@ -13,6 +13,7 @@ from clearhead.explain.roles.built_in_text import made_sentences, prose_sentence
 from clearhead.explain.roles.planted import PLANTED, PlantedModel, planted_model
 from clearhead.explain.roles.roles import Roles, find_roles
 from clearhead.explain.roles.sentence import Sentence
+from clearhead.models.config import Kind
 from clearhead.text.words import WordTokenizer
 
 
@@ -68,7 +69,7 @@ def test_causal_models_are_scored_in_the_direction_that_they_see() -> None:
     reports = {report.name: report for report in found(True).properties}
     assert reports["next token"].verdict == "cannot be seen"
     assert reports["det → head"].verdict == "cannot be seen"
-    assert reports["det → head"].occurs > 500
+    assert reports["det → head"].occurs > 300
     assert reports["head → det"].verdict == "scored"
     assert {r.name: r for r in found(False).properties}["det → head"].verdict == "scored"
 
@@ -89,7 +90,7 @@ def as_numbers(roles: Roles) -> dict[str, object]:
     } | {"totals": roles.tally.totals, "occurs": roles.tally.occurs}
 
 
-def random_model(kind: str, seed: int) -> PlantedModel:
+def random_model(kind: Kind, seed: int) -> PlantedModel:
     tokenizer = WordTokenizer.from_texts(sentence.text for sentence in mixed())
     torch.manual_seed(seed)
     config = ch.ModelConfig(
@@ -116,7 +117,7 @@ def sharpened(made: PlantedModel) -> PlantedModel:
 @pytest.mark.parametrize("kind", ["decoder", "encoder"])
 @pytest.mark.parametrize("change", [lambda made: made, sharpened], ids=["even", "sharp"])
 def test_random_models_have_no_roles(
-    kind: str, change: Callable[[PlantedModel], PlantedModel]
+    kind: Kind, change: Callable[[PlantedModel], PlantedModel]
 ) -> None:
     roles = find_roles(change(random_model(kind, 3)), mixed(), interventions=0)
     tried = roles.judgement.tried
@@ -126,7 +127,7 @@ def test_random_models_have_no_roles(
 
 
 @pytest.mark.parametrize("kind", ["decoder", "encoder"])
-def test_counts_do_not_depend_on_batches_or_order(kind: str) -> None:
+def test_counts_do_not_depend_on_batches_or_order(kind: Kind) -> None:
     model = random_model(kind, 7)
     some = mixed()[::9]
     usual = as_numbers(find_roles(model, some, interventions=0))

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from started_runs import start
 
 OPTIONS = (
-    "--tokenizer", "characters", "--steps", "36", "--set", "model=16", "--set", "layers=2",
+    "--tokenizer", "characters", "--steps", "28", "--set", "model=16", "--set", "layers=2",
     "--set", "heads=2", "--set", "feed_forward=24", "--set", "context=16",
     "--set", "batch_tokens=256", "--set", "validate_every=4", "--set", "warmup=3",
     "--set", "dropout=0.1", "--set", "average=3", "--device", "cpu",
@@ -45,13 +45,13 @@ def test_killed_runs_end_the_same(
     (whole,) = start(str(text_file), *OPTIONS, "--out", str(tmp_path / "whole"))
     chance, folder, kills = random.Random(), tmp_path / "killed", 0
     (run,) = start(str(text_file), *OPTIONS, "--out", str(folder))
-    for lines in (1, 9, 20, 33):
+    for lines in (1, 13, 25):
         kills += kill_after(run, folder, lines, chance.random() * 0.05)
         (run,) = start("--resume", "--out", str(folder), "--device", "cpu")
     run.join(PATIENCE)
     whole.join(PATIENCE)
     assert (run.exitcode, whole.exitcode) == (0, 0)
-    assert kills >= 3
+    assert kills >= 2
     assert losses(folder) == losses(tmp_path / "whole")
     models = [load_file(path / "model.safetensors") for path in (folder, tmp_path / "whole")]
     assert all(bool((models[0][name] == models[1][name]).all()) for name in models[1])

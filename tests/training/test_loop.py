@@ -113,7 +113,7 @@ def test_early_stopping_keeps_the_best(make: Make, tmp_path: Path) -> None:
 
 
 def test_minutes_become_steps(make: Make, tmp_path: Path) -> None:
-    task, settings = make(steps=None, minutes=0.02)
+    task, settings = make(steps=None, minutes=0.005)
     events = list(train(task, settings, folder=RunFolder(tmp_path / "run")))
     totals = [event.total for event in events if isinstance(event, Stepped)]
     assert totals[0] is None and totals[-1] == len(totals) > 2

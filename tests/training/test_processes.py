@@ -12,9 +12,9 @@ import pytest
 from started_runs import start
 
 OPTIONS = (
-    "--tokenizer", "characters", "--steps", "14", "--set", "model=16", "--set", "layers=2",
+    "--tokenizer", "characters", "--steps", "10", "--set", "model=16", "--set", "layers=2",
     "--set", "heads=2", "--set", "feed_forward=24", "--set", "context=16",
-    "--set", "batch_tokens=512", "--set", "validate_every=7", "--set", "accumulation=2",
+    "--set", "batch_tokens=512", "--set", "validate_every=5", "--set", "accumulation=2",
     "--device", "cpu",
 )  # fmt: skip
 PATIENCE = 90.0  # seconds
@@ -53,7 +53,7 @@ def test_a_lost_process_ends_the_run_and_another_number_goes_on(
 ) -> None:
     folder = tmp_path / "lost"
     started = start(str(text_file), *OPTIONS, "--out", str(folder), ranks=3)
-    while started[2].is_alive() and not list(folder.glob("training/step-*7.safetensors")):
+    while started[2].is_alive() and not list(folder.glob("training/step-*5.safetensors")):
         time.sleep(0.001)
     started[2].kill()
     for process in started:

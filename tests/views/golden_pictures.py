@@ -21,6 +21,7 @@ from clearhead.explain.pictures import (
     WordPicture,
 )
 from clearhead.explain.step_table import Sink, StepRow, StepTable
+from clearhead.explain.worked_examples import worked_example
 from clearhead.views.terminal import plain_text
 
 FOLDER = Path(__file__).parent / "golden"
@@ -121,6 +122,7 @@ INSIGHTS: dict[str, tuple[object, int]] = {
     "word_hostile_80": (word(HOSTILE, 8), 80),
     "word_one_80": (word(["Hello"], 0), 80),
     "steps_80": (steps(), 80),
+    "selfish_80": (worked_example("selfish")[0], 80),
     "steps_120": (steps(), 120),
     "gallery_80": (gallery(), 80),
     "difference_80": (difference(), 80),

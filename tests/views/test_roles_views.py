@@ -30,7 +30,7 @@ def shown() -> ShownRoles:
 
 
 def test_every_format_has_the_same_roles() -> None:
-    told = json.loads(shown().json())
+    told = json.loads(str(shown().json()))
     by_json = {head["head"]: role["property"] for head in told["heads"] for role in head["roles"]}
     rows = list(csv.DictReader(io.StringIO(str(shown().csv()))))
     by_csv = {row["head"]: row["property"] for row in rows if row["kind"]}

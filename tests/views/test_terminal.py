@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from pathlib import Path
 
 import pytest
 from golden_pictures import FOLDER, HOSTILE, INSIGHTS, KIDS, gallery, head, word
@@ -16,8 +15,6 @@ from clearhead.explain.worked_examples import worked_example
 from clearhead.views.terminal import plain_text, show
 from clearhead.views.terminal_gallery import telling_grid
 from clearhead.views.terminal_parts import bar, cut, level, number_text, shade, vector_text
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("name", INSIGHTS)
@@ -31,16 +28,6 @@ def test_nothing_is_wider_than_the_terminal(name: str) -> None:
     insight, width = INSIGHTS[name]
     if width >= 50:
         assert max(cell_len(line) for line in plain_text(insight, width).splitlines()) <= width
-
-
-def test_selfish_is_the_picture_in_the_readme() -> None:
-    shown = [line for line in plain_text(worked_example("selfish")[0]).splitlines() if line]
-    blocks = (ROOT / "README.md").read_text().split("```text\n")[1:]
-    pictures = [
-        [line.rstrip() for line in block.split("```")[0].splitlines() if line.strip()]
-        for block in blocks
-    ]
-    assert shown in pictures
 
 
 GOLDEN_ACTION = """\

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -22,15 +20,15 @@ from clearhead.explain.pictures import (
     Gallery,
     HeadPicture,
     Mark,
-    Source,
     WordPicture,
     shown_number,
     shown_numbers,
 )
 from clearhead.explain.small_maps import small_maps
+from clearhead.explain.sources import head_names, pooled, sources_of
 from clearhead.explain.step_table import StepTable
 from clearhead.explain.telling import Rows, TileOf, Told, most_telling, scores_of
-from clearhead.explain.tiles import keeps_values, tile, visible_tile
+from clearhead.explain.tiles import tile, visible_tile
 from clearhead.trace.head_name import parse_name
 from clearhead.trace.head_view import HeadView
 from clearhead.trace.passage import Passage
@@ -161,7 +159,7 @@ class Look:
         group = self._group_of(name)
         views = self._views(name)
         parts = (tile(view, group.rows, group.columns, self.aids.measure) for view in views)
-        weights, count = _pooled(parts, self.aids.pool)
+        weights, count = pooled(parts, self.aids.pool)
         hidden = group.hidden(self.aids)
         numbers = shown_numbers(weights.numpy())
         masses = weights[:, list(hidden)].sum(dim=1).numpy()
@@ -185,24 +183,24 @@ class Look:
         row = self._row(group, word)
         views = self._views(ALL if head is None else head, group)
         mark = group.rows[row]
-        names = [name for view in views for name in _names(view)]
+        names = [name for view in views for name in head_names(view)]
         weights = torch.cat([self._row_tile(view, mark, group) for view in views])
-        pooled_row, _ = _pooled(iter([weights[:, None]]), self.aids.pool)
+        pooled_row, _ = pooled(iter([weights[:, None]]), self.aids.pool)
         strengths = shown_numbers(pooled_row[0].numpy())
         hidden = group.hidden(self.aids)
         masses = weights[:, list(hidden)].sum(dim=1)
-        pooled = f"all {len(names)} heads" if head is None else head if len(names) > 1 else ""
+        together = f"all {len(names)} heads" if head is None else head if len(names) > 1 else ""
         return WordPicture(
             row=row,
             mark=mark,
             marks=group.columns,
             strengths=strengths,
-            sources=self._sources(views, names, weights, strengths, group, mark),
+            sources=sources_of(views, weights, strengths, group.columns, hidden, mark),
             head=names[0] if len(names) == 1 else None,
             hidden=hidden,
             hidden_mass=shown_number(float(masses.mean())),
             aids=self.aids,
-            notes=self._notes(group, pooled),
+            notes=self._notes(group, together),
         )
 
     def gallery(self, size: int = 24) -> Gallery:
@@ -324,47 +322,16 @@ class Look:
         def tile_of(layer: str, rows: Rows) -> tuple[list[str], Tensor]:
             view = self._view(layer)
             marks = [group.rows[row] for row in rows]
-            return _names(view), tile(view, marks, group.columns, limit=None)
+            return head_names(view), tile(view, marks, group.columns, limit=None)
 
         return tile_of
 
     def _row_tile(self, view: HeadView, mark: Mark, group: LayerGroup) -> Tensor:
         return tile(view, [mark], group.columns, self.aids.measure, limit=None)[:, 0]
 
-    def _sources(
-        self,
-        views: list[HeadView],
-        names: list[str],
-        weights: Tensor,
-        strengths: np.ndarray,
-        group: LayerGroup,
-        mark: Mark,
-    ) -> tuple[Source, ...]:
-        """Columns with something on them, the strongest first, each in its strongest head."""
-        values = None
-        if all(map(keeps_values, views)):
-            parts = [tile(view, [mark], group.columns, "weight·‖v‖", limit=None) for view in views]
-            values = torch.cat(parts)[:, 0]
-        best = weights.argmax(dim=0).tolist()
-        hidden = set(group.hidden(self.aids))
-        order = np.argsort(-strengths, kind="stable").tolist()
-        return tuple(
-            Source(
-                column=column,
-                mark=group.columns[column],
-                weight=shown_number(float(weights[best[column], column])),
-                value_weight=None
-                if values is None
-                else shown_number(float(values[best[column], column])),
-                head=names[best[column]],
-            )
-            for column in order
-            if column not in hidden and strengths[column] > 0
-        )
-
     def _pooled_name(self, name: str, views: list[HeadView], count: int) -> str:
         if count == 1:
-            return _names(views[0])[0]
+            return head_names(views[0])[0]
         if name == ALL:
             return f"{self.aids.pool} of all {count} heads"
         return f"{self.aids.pool} of {name}"
@@ -383,22 +350,3 @@ class Look:
             self.aids, merged=merged, hidden=hidden_name(first, special), pooled=pooled,
             written=group.own is None, more=tuple(more),
         )  # fmt: skip
-
-
-def _names(view: HeadView) -> list[str]:
-    return [f"{view.record.facts.name}H{number}" for number in view.heads]
-
-
-def _pooled(parts: Iterator[Tensor], pool: str) -> tuple[Tensor, int]:
-    """Heads put together, layer after layer; and how many they were."""
-    total: Tensor | None = None
-    count = 0
-    for part in parts:
-        count += part.shape[0]
-        one = part.amax(dim=0) if pool == "max" else part.sum(dim=0)
-        if total is None:
-            total = one
-        else:
-            total = torch.maximum(total, one) if pool == "max" else total + one
-    assert total is not None
-    return (total / count if pool == "mean" else total), count

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from clearhead.errors import CheckpointError, ClearheadError
+from clearhead.errors import CheckpointError, ClearheadError, InputError
+from clearhead.training.batch import Batch
 from clearhead.training.chance import drawn_for
 from clearhead.training.checkpoint import Checkpoint, averaged
 from clearhead.training.events import (
@@ -33,6 +34,7 @@ from clearhead.training.run_folder import RunFolder
 from clearhead.training.schedule import rate_factor
 from clearhead.training.settings import TrainingSettings
 from clearhead.training.task import Task
+from clearhead.training.validation import validation_loss
 
 
 class DivergedError(ClearheadError):
@@ -99,12 +101,11 @@ class Run:
         self.task.model.train()
         self.optimiser.set_rate(factor)
         self.optimiser.clear()
-        parts = batch.share(self.processes.rank, self.processes.count)
+        pieces = self._pieces(batch)
         loss = 0.0
         with drawn_for(
             "step", self.settings.seed, self.step, self.processes.rank, device=self.device
         ):
-            pieces = parts.parts(self.settings.accumulation)
             for number, piece in enumerate(pieces, start=1):
                 with self.processes.silent(self.wrapped, number < len(pieces)):
                     loss += self._gradient(piece.to(self.device), tokens)
@@ -119,10 +120,25 @@ class Run:
         self._log({"step": self.step, "loss": loss, "tokens": tokens, "seconds": stepped.seconds})
         return stepped
 
+    def _pieces(self, batch: Batch) -> list[Batch]:
+        """This process's share of a batch, in as many parts as the largest share has.
+
+        Sharded models are computed by all processes at once: none may be done before the others.
+        """
+        rank, count = self.processes.rank, self.processes.count
+        pieces = batch.share(rank, count).parts(self.settings.accumulation)
+        most = len(batch.share(0, count).parts(self.settings.accumulation))
+        nothing = batch.share(batch.rows, count)
+        return pieces + [nothing] * (most - len(pieces))
+
     def _gradient(self, piece: Any, tokens: int) -> float:
         """Add the gradient of a part of the batch; its share of the mean loss of a token."""
-        with self._precision():
-            loss: Tensor = self.wrapped(piece, self.settings.label_smoothing) / tokens
+        try:
+            with self._precision():
+                loss: Tensor = self.wrapped(piece, self.settings.label_smoothing) / tokens
+        except InputError:  # attention refuses NaN; whose it is, is clear here
+            self._refuse_nonsense(self._sum_of_weights(), 0.0)
+            raise
         (loss * self.processes.count).backward()  # type: ignore[no-untyped-call]
         return float(loss.detach())
 
@@ -135,6 +151,10 @@ class Run:
         most = self.settings.clip or math.inf
         norm = torch.nn.utils.clip_grad_norm_(self.task.model.parameters(), most)
         return float(whole(norm))
+
+    def _sum_of_weights(self) -> float:
+        """Not finite as soon as one weight is not."""
+        return sum(float(whole(p).abs().sum()) for p in self.task.model.parameters())
 
     def _refuse_nonsense(self, loss: float, norm: float) -> None:
         if math.isfinite(loss) and math.isfinite(norm):
@@ -176,20 +196,10 @@ class Run:
 
     def _validation_loss(self) -> float:
         self.task.model.eval()
-        total, tokens = 0.0, 0
-        mine = range(self.processes.rank, len(self.task.validation), self.processes.count)
-        with torch.no_grad(), self._precision():
-            rounds = -(-len(self.task.validation) // self.processes.count)
-            for number in range(rounds):  # sharded models are computed by all at once
-                index = mine[number] if number < len(mine) else 0
-                batch = self.task.validation[index].to(self.device)
-                loss = float(
-                    self.wrapped(batch) if self.processes.sharded else self.objective(batch)
-                )
-                if number < len(mine):
-                    total, tokens = total + loss, tokens + batch.tokens
-        total, tokens_everywhere = self.processes.sum(total, float(tokens))
-        return total / tokens_everywhere
+        asked = self.wrapped if self.processes.sharded else self.objective
+        return validation_loss(
+            asked, self.task.validation, self.processes, self.device, self._precision()
+        )
 
     def _sample(self) -> Iterator[Event]:
         if self.task.sample is None or not self.processes.writes or self.processes.sharded:

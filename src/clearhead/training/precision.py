@@ -10,7 +10,7 @@ import torch
 from clearhead.errors import InputError
 from clearhead.training.settings import Precision
 
-WIDE_ENOUGH = 512  # model width from which a CPU's bfloat16 saves more than the conversions cost
+WIDE_ENOUGH = 256  # model width from which a CPU's bfloat16 saves more than the conversions cost
 
 
 def mixed_precision(

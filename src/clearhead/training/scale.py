@@ -33,9 +33,9 @@ class Machine:
     """What one machine of a run can do."""
 
     name: str
-    operations: float  # in a second, in the precision of training
-    memory: float  # bytes
-    network: float  # bytes in a second, to the others
+    operations: int | float  # in a second, in the precision of training
+    memory: int | float  # bytes
+    network: int | float  # bytes in a second, to the others
     utilisation: float = 0.4  # share of the operations that training reaches
 
 
@@ -49,9 +49,9 @@ class Cost:
     """What a run takes, of each machine and in all."""
 
     machines: int
-    memory: float  # bytes on each machine
+    memory: int | float  # bytes on each machine
     fits: bool
-    sent: float  # bytes that each machine sends in a step
+    sent: int | float  # bytes that each machine sends in a step
     step: float  # seconds
     days: float
 
@@ -73,7 +73,7 @@ def operations_per_token(config: ModelConfig) -> float:
 def training_cost(
     config: ModelConfig,
     *,
-    tokens: float,
+    tokens: int | float,
     batch_tokens: int,
     machine: Machine,
     machines: int,

@@ -29,7 +29,7 @@ class TrainingSettings:
     minutes: float | None = None
     patience: int | None = None
     # how much at once
-    batch_tokens: int = 4096
+    batch_tokens: int = 2048
     accumulation: int = 1
     # how fast
     optimiser: OptimiserName = "muon"
@@ -41,12 +41,12 @@ class TrainingSettings:
     weight_decay: float = 0.01
     clip: float = 1.0  # largest norm of the gradient; 0 leaves it as it is
     schedule: ScheduleName = "linear"
-    warmup: int = 100
+    warmup: int = 40
     cooldown: float = 0.5  # last share of the steps, in which a linear schedule falls
     floor: float = 0.05  # of the learning rate, at the end
     label_smoothing: float = 0.0
     # how it is watched
-    validate_every: int = 200
+    validate_every: int = 100
     average: int = 1  # checkpoints that are kept and, at the end, averaged
     seed: int = 0
     precision: Precision = "auto"

@@ -29,7 +29,8 @@ def roles_page(roles: Roles) -> str:
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>clearhead – {markup_text(title(roles))}</title>"
-        "<style>body{margin:0}@media (prefers-color-scheme:dark){body{background:#15171c}}</style>"
+        "<style>body{margin:0;background:#fbfbf9}"
+        "@media (prefers-color-scheme:dark){body{background:#15171c}}</style>"
         f"</head><body>\n{roles_fragment(roles)}\n</body></html>\n"
     )
 

@@ -10,7 +10,8 @@ from typing import Any
 from clearhead.checkpoints.aside import written_aside
 from clearhead.errors import InputError
 from clearhead.explain.roles.corpus import CorpusLike
-from clearhead.explain.roles.roles import HeadEvidence, Roles, find_roles
+from clearhead.explain.roles.reports import HeadEvidence
+from clearhead.explain.roles.roles import Roles, find_roles
 from clearhead.views.roles_html import roles_fragment, roles_page
 from clearhead.views.roles_svg import draw_roles
 from clearhead.views.roles_tables import roles_csv, roles_json

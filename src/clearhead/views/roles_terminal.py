@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from clearhead.explain.roles.intervention import Effect
-from clearhead.explain.roles.roles import HeadEvidence, Roles
+from clearhead.explain.roles.reports import HeadEvidence
+from clearhead.explain.roles.roles import Roles
 from clearhead.views.roles_text import (
     CAUTION,
     EFFECT_HEADINGS,
@@ -62,11 +63,13 @@ def _table(roles: Roles, most: int | None) -> Iterable[RenderableType]:
     lines = [(role, 0) for role in shown] if most is None else best_told(roles)[:most]
     for role, many in lines:
         head, name, *numbers = row(role)
-        name = f"{name} ({many} heads)" if many > 2 else name
+        name = f"{name} ×{many}" if many > 2 else name
         table.add_row(Text(letters[role.property], style=ACCENT), head, name, *numbers)
     yield Padding(table, (0, 0, 0, 2))
     if len(shown) > len(lines):
-        yield indented("The best heads of each role; --all, --csv or --json has the others.")
+        yield indented(
+            "The best heads of each role (×85: that many have it); --all or --csv has the others."
+        )
 
 
 def _picture(roles: Roles, width: int) -> Iterable[RenderableType]:

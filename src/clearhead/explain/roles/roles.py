@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from clearhead.errors import InputError
 from clearhead.explain.roles.built_in import BUILT_IN, FIRST, SPECIAL
@@ -25,51 +25,14 @@ from clearhead.explain.roles.properties import (
     chosen_properties,
 )
 from clearhead.explain.roles.reader import Forward, Reader
+from clearhead.explain.roles.reports import HeadEvidence, HeadReport, PropertyReport, Verdict
 from clearhead.explain.roles.scores import CONFIRM, FIND, RESTING, Score, ScoreBook
 from clearhead.explain.roles.sharing import added_up
 from clearhead.explain.roles.tally import CountedLayer, Tally
 from clearhead.explain.roles.tokenised import TokenisedSentence
 
 INTERVENTIONS = 6  # heads that are switched off unless more is asked for
-CROWD = 0.1  # of all heads: more of them with one role are no specialists
-Verdict = Literal["scored", "too few cases", "cannot be seen", "never occurs"]
-
-
-@dataclass(frozen=True)
-class PropertyReport:
-    """What became of a property: how often it occurs, and how many cases could be scored."""
-
-    name: str
-    kind: Kind
-    occurs: int  # queries with a target, before any mask
-    cases: int  # of these, queries that may see a target and choose
-    verdict: Verdict
-
-
-@dataclass(frozen=True)
-class HeadReport:
-    """One head: its roles, strongest first, and how often it rests on first or special tokens."""
-
-    name: str
-    layer: int
-    head: int
-    resting: float
-    roles: tuple[Role, ...]
-
-    @property
-    def role(self) -> Role | None:
-        """The role to name it by; None: no role found."""
-        return self.roles[0] if self.roles else None
-
-
-@dataclass(frozen=True)
-class HeadEvidence:
-    """One head with all that speaks for its roles, and what it is best at if it has none."""
-
-    report: HeadReport
-    examples: dict[str, tuple[Example, ...]]  # by property
-    effects: tuple[Effect, ...]
-    best: tuple[Score, ...]  # on the confirming half, by their lift
+CROWD = 0.2  # of all heads: more of them with one role are no specialists
 
 
 @dataclass(frozen=True, eq=False)

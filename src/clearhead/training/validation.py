@@ -1,0 +1,39 @@
+"""The loss on texts that nothing was learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch import nn
+
+from clearhead.training.batch import Batch
+from clearhead.training.processes import Processes
+
+
+@torch.no_grad()
+def validation_loss(
+    objective: nn.Module,
+    batches: Sequence[Batch],
+    processes: Processes,
+    device: torch.device,
+    precision: AbstractContextManager[Any],
+) -> float:
+    """The mean loss of a token, in nats, without label smoothing; each process takes its share.
+
+    All processes compute as many batches, for sharded models are computed by all at once; what is
+    computed only for that does not count.
+    """
+    total, tokens = 0.0, 0
+    mine = range(processes.rank, len(batches), processes.count)
+    with precision:
+        for number in range(-(-len(batches) // processes.count)):
+            counts = number < len(mine)
+            batch = batches[mine[number] if counts else 0].to(device)
+            loss = float(objective(batch))
+            if counts:
+                total, tokens = total + loss, tokens + batch.tokens
+    total, everywhere = processes.sum(total, float(tokens))
+    return total / everywhere
