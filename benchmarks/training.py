@@ -222,19 +222,23 @@ def changes(text: Text) -> str:
 
 
 def speed() -> str:
-    """Tokens per second, forward and backward, of one block at several lengths."""
-    width, heads, tokens = 128, 4, 4096
+    """Tokens per second, forward and backward, of one layer: one sequence, and 4,096 tokens."""
+    width, heads = 128, 4
     rows = []
     for length in (64, 128, 256, 512, 1024):
-        config = ModelConfig(
-            kind="decoder", vocab=65, context=length, model=width, layers=1, heads=heads,
-            feed_forward=4 * width, activation="gelu", norm="layer",
-        )  # fmt: skip
-        ids = torch.randint(65, (tokens // length, length))
-        took = medians(_contestants(Decoder(config), ids, width, heads), rounds=5)
-        rows.append([str(length), *(f"{tokens / seconds:,.0f}" for seconds in took.values())])
-        print(rows[-1], flush=True)
-    header = ["length", "clearhead", "nn.TransformerEncoderLayer", "nn.LSTM"]
+        cells = [str(length)]
+        for sequences in (1, 4096 // length):
+            config = ModelConfig(
+                kind="decoder", vocab=65, context=length, model=width, layers=1, heads=heads,
+                feed_forward=4 * width, activation="gelu", norm="layer",
+            )  # fmt: skip
+            ids = torch.randint(65, (sequences, length))
+            took = medians(_contestants(Decoder(config), ids, width, heads), rounds=5)
+            cells += [f"{ids.numel() / seconds:,.0f}" for seconds in took.values()]
+        rows.append(cells)
+        print(cells, flush=True)
+    names = ["clearhead", "nn.TransformerEncoderLayer", "nn.LSTM"]
+    header = ["length", *(f"{n}, {what}" for what in ("alone", "4,096 tokens") for n in names)]
     return f"{machine()}. Tokens/s of one layer, {width} wide, forward and backward.\n\n" + table(
         header, rows
     )

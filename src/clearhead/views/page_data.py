@@ -33,7 +33,10 @@ CHARACTERS = 3.0  # of base64 for each weight at most (SmolLM2: 1.8 at 64 tokens
 TELLING = 8  # heads that the gallery marks
 POOLS = {"L": "", "E": " of the encoder", "C": " between the texts"}
 AXIS_LABELS = {"L": ("Text", "Text"), "E": ("Source", "Source"), "C": ("Written", "Source")}
-WITHOUT_VECTORS = "q, k and v of this head are not in this file (it would grow too large)."
+WITHOUT_VECTORS = (
+    "q, k and v of this head are not in this file: it would grow too large, or the layer has a "
+    "bias or mask that the page does not compute."
+)
 
 
 @dataclass
