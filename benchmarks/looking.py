@@ -233,7 +233,8 @@ def said(rows: list[list[str]]) -> str:
     note = (
         "BertViz was not run where it says so: its memory grows fourfold with each doubling (256 "
         "and 512 above), and `model_view` writes the same numbers as `head_view`. Its pages fetch "
-        "their scripts from the network; measured is the load event."
+        "their scripts from the network; measured is the load event. Each figure is of a "
+        "single run; peak memory may include what loading the model took."
     )
     return f"{table(HEADER, rows)}\n\n{note}"
 
