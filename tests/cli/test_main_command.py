@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from clearhead.cli.main import COMMANDS
+
 
 def clearhead(
     *arguments: str, env: dict[str, str] | None = None
@@ -17,23 +19,24 @@ def clearhead(
     )  # fmt: skip
 
 
+@pytest.mark.download
 def test_without_arguments_the_main_job_runs() -> None:
     done = clearhead()
     assert done.returncode == 0
-    assert "[0.98 0.01 −0.75]" in done.stdout
+    assert "“they” looks most at “kids” (0.60) in L16H5" in done.stdout
     assert "Try next" in done.stdout
 
 
 def test_help_names_every_command() -> None:
     done = clearhead("--help")
     assert done.returncode == 0
-    for command in ("chat", "generate", "models", "steps", "translate"):
+    for command in COMMANDS:
         assert f"\n  {command} " in done.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["bogus"], "No such command 'bogus'"), (["steps", "bogus"], "'bogus' is not one of")],
+    [(["bogus"], "No such command 'bogus'"), (["steps", "--bogus"], "No such option")],
 )
 def test_wrong_usage_is_explained_without_a_traceback(arguments: list[str], message: str) -> None:
     done = clearhead(*arguments)

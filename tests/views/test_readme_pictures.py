@@ -21,7 +21,7 @@ def test_the_picture_in_the_readme_is_what_the_product_draws() -> None:
     kept = (IMAGES / "they.svg").read_text(encoding="utf-8")
     words = re.compile(r"<text [^>]*>([^<]*)</text>")
     # Widths of lines may differ in their last digit from machine to machine; what is said may not.
-    assert words.findall(kept) == words.findall(drawn), "python examples/readme_pictures.py"
+    assert words.findall(kept) == words.findall(drawn), "python docs/readme_pictures.py"
 
 
 def test_the_photograph_is_small() -> None:

@@ -1,4 +1,4 @@
-"""The pictures in the README, made by clearhead itself: ``python examples/readme_pictures.py``.
+"""The pictures in the README, made by clearhead itself: ``python docs/readme_pictures.py``.
 
 ``they.svg`` is where one word looks in one head; ``look.png`` is the interactive page as Chromium
 shows it (with ``playwright``; left as it is where that is missing).
@@ -16,7 +16,7 @@ from clearhead.explain.reading import make_look
 from clearhead.views.html import html_page
 from clearhead.views.svg import svg
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "images"
+FOLDER = Path(__file__).resolve().parent / "images"
 SENTENCE = "The kids were scared of the lions, so they left right away."
 
 
