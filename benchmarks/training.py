@@ -221,27 +221,70 @@ def changes(text: Text) -> str:
     return f"{machine()}.\n\n" + table(["", "seconds", "validation loss"], rows)
 
 
+LENGTHS = (64, 128, 256, 512, 1024)
+NAMES = ("clearhead", "nn.TransformerEncoderLayer", "nn.LSTM")
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "parallel.svg"
+
+
 def speed() -> str:
     """Tokens per second, forward and backward, of one layer: one sequence, and 4,096 tokens."""
     width, heads = 128, 4
-    rows = []
-    for length in (64, 128, 256, 512, 1024):
-        cells = [str(length)]
-        for sequences in (1, 4096 // length):
+    found: dict[tuple[str, str], list[float]] = {}
+    for length in LENGTHS:
+        for what, sequences in (("alone", 1), ("4,096 tokens", 4096 // length)):
             config = ModelConfig(
                 kind="decoder", vocab=65, context=length, model=width, layers=1, heads=heads,
                 feed_forward=4 * width, activation="gelu", norm="layer",
             )  # fmt: skip
             ids = torch.randint(65, (sequences, length))
             took = medians(_contestants(Decoder(config), ids, width, heads), rounds=5)
-            cells += [f"{ids.numel() / seconds:,.0f}" for seconds in took.values()]
-        rows.append(cells)
-        print(cells, flush=True)
-    names = ["clearhead", "nn.TransformerEncoderLayer", "nn.LSTM"]
-    header = ["length", *(f"{n}, {what}" for what in ("alone", "4,096 tokens") for n in names)]
-    return f"{machine()}. Tokens/s of one layer, {width} wide, forward and backward.\n\n" + table(
-        header, rows
+            for name, seconds in zip(NAMES, took.values(), strict=True):
+                found.setdefault((name, what), []).append(ids.numel() / seconds)
+            print(length, what, {name: f"{1e3 * s:.1f} ms" for name, s in took.items()}, flush=True)
+    written = plot(found)
+    rows = [
+        [str(length), *(f"{tokens[at]:,.0f}" for tokens in found.values())]
+        for at, length in enumerate(LENGTHS)
+    ]
+    header = ["length", *(f"{name}, {what}" for name, what in found)]
+    return (
+        f"{machine()}. Tokens/s of one layer, {width} wide, forward and backward "
+        f"([as a picture]({written})).\n\n" + table(header, rows)
     )
+
+
+def plot(found: dict[tuple[str, str], list[float]]) -> str:
+    """Tokens/s over length, the whole lines for 4,096 tokens at once, the dashed for one text."""
+    colours = dict(zip(NAMES, ("#1a73e8", "#9aa0a6", "#d93025"), strict=True))
+    left, right, top, bottom = 70, 700, 50, 350
+    most = max(max(values) for values in found.values())
+    parts = [
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 420" font-family="sans-serif" '
+        'font-size="12"><rect width="720" height="420" fill="white"/>',
+        f'<text x="{left}" y="22" font-size="15">One layer, 128 wide: tokens/s, forward and '
+        "backward</text>",
+        f'<text x="{left}" y="40" fill="#555">whole lines: 4,096 tokens at once; dashed: one '
+        "sequence alone</text>",
+        f'<text x="{(left + right) / 2}" y="390" text-anchor="middle">length of a sequence</text>',
+    ]
+    places = [left + (right - left) * at / (len(LENGTHS) - 1) for at in range(len(LENGTHS))]
+    for x, length in zip(places, LENGTHS, strict=True):
+        parts.append(f'<text x="{x:.0f}" y="370" text-anchor="middle">{length:,}</text>')
+    for tick in range(5):
+        y = bottom - (bottom - top) * tick / 4
+        parts.append(f'<path d="M{left} {y}H{right}" stroke="#e0e0e0"/>')
+        parts.append(f'<text x="62" y="{y + 4}" text-anchor="end">{most * tick / 4:,.0f}</text>')
+    for (name, what), values in found.items():
+        line = " ".join(
+            f"{x:.0f},{bottom - (bottom - top) * value / most:.1f}"
+            for x, value in zip(places, values, strict=True)
+        )
+        dashes = ' stroke-dasharray="5 4"' if what == "alone" else ""
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colours[name]}"{dashes}/>')
+    for place, (name, colour) in enumerate(colours.items()):
+        parts.append(f'<text x="{80 + 220 * place}" y="410" fill="{colour}">{name}</text>')
+    PICTURE.write_text("\n".join([*parts, "</svg>", ""]))
+    return "images/parallel.svg"
 
 
 def _contestants(

@@ -4,7 +4,8 @@ Watching: a forward of SmolLM2 (the GGUF that clearhead fetches) in transformers
 plain and watched, against the ways to the same weights that keep all of them: transformers' eager
 attention with ``output_attentions=True``, and TransformerLens' ``run_with_cache`` (attention
 patterns only) in an environment of its own, made on first use. Time is the median of rounds that
-take turns (at 8,192 tokens of a single one); memory is the highest above what was held before.
+take turns (fifteen at 512 tokens, two at 8,192); memory is the highest above what was held before,
+in a run of its own.
 
 Looking: one causal head of random numbers, width 64: a row, a tile and the whole map, against
 torch's flash forward of the same head.
@@ -21,7 +22,6 @@ import os
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -33,7 +33,7 @@ from measure import machine, medians, megabytes, memory_of, publish, seconds, ta
 
 ROOT = Path(__file__).resolve().parents[1]
 LENS_FOLDER = ROOT / "build" / "bench-transformer-lens"
-ROUNDS = 5
+ROUNDS = {512: 15, 2048: 7, 8192: 2}  # tokens: rounds
 ROUNDS_OF_ALL_WEIGHTS = 2  # eager attention and TransformerLens: several times slower
 WIDTH = 64
 LONGEST_EAGER = 2048  # at 8,192 tokens all weights of SmolLM2 take 72 GB
@@ -46,30 +46,34 @@ ABOUT = {
 }
 
 
-class Run:
-    """One run of some work: what it took, and what it gave."""
-
-    kept: int | None = None  # bytes of what was seen
+class Runs:
+    """Some work, done several times: how long it took each time, and the memory that it needed."""
 
     def __init__(self, work: Callable[[], object]) -> None:
+        self.work = work
+        self.seconds: list[float] = []
+        self.peak = 0  # bytes above what was held before
+        self.kept: int | None = None  # bytes of what was seen
+
+    def measure_memory(self) -> Any:
+        """One run, slowed down by looking; it is also the one that warms up. What it gave."""
         _give_back()
-        before, self.peak, done = _resident(), 0, threading.Event()
+        gave: list[Any] = []
+        self.peak = memory_of(lambda: gave.append(self.work()))
+        return gave[0]
 
-        def sample() -> None:
-            while not done.is_set():
-                self.peak = max(self.peak, _resident() - before)
-                time.sleep(0.002)
-
-        sampler = threading.Thread(target=sample)
-        sampler.start()
+    def measure_time(self) -> None:
+        """One more run; the memory of earlier ones is there to be used again."""
+        gc.collect()
         start = time.perf_counter()
-        try:
-            self.result: Any = work()
-            self.seconds = time.perf_counter() - start
-            self.peak = max(self.peak, _resident() - before)
-        finally:
-            done.set()
-            sampler.join()
+        given = self.work()
+        self.seconds.append(time.perf_counter() - start)
+        del given
+
+    @property
+    def usual(self) -> float:
+        """The median time."""
+        return statistics.median(self.seconds)
 
 
 def _give_back() -> None:
@@ -80,37 +84,29 @@ def _give_back() -> None:
         library.malloc_trim(0)
 
 
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
-
-def in_turns(contestants: Mapping[str, Callable[[], object]], tokens: int) -> dict[str, list[Run]]:
-    runs: dict[str, list[Run]] = {name: [] for name in contestants}
-    for number in range(ROUNDS if tokens <= LONGEST_EAGER else 1):
-        for name, work in contestants.items():
-            if "eager" in name and number >= ROUNDS_OF_ALL_WEIGHTS:
-                continue
-            run = Run(work)
-            run.kept = run.result.nbytes if name.endswith("watched") else None
-            run.result = None  # the next one must not run beside it
-            runs[name].append(run)
+def in_turns(contestants: Mapping[str, Callable[[], object]], tokens: int) -> dict[str, Runs]:
+    """Memory first, each alone; then the times, in rounds that take turns."""
+    runs = {name: Runs(work) for name, work in contestants.items()}
+    for name, one in runs.items():
+        gave = one.measure_memory()
+        if name.endswith("watched"):
+            one.kept = gave.nbytes
+        del gave  # the next one must not run beside it
+    for number in range(ROUNDS[tokens]):
+        for name, one in runs.items():
+            if "eager" not in name or number < ROUNDS_OF_ALL_WEIGHTS:
+                one.measure_time()
     return runs
 
 
-def rows_of(tokens: int, runs: Mapping[str, list[Run]], plain: str) -> list[list[str]]:
-    usual = statistics.median(run.seconds for run in runs[plain])
-    rows = []
-    for name, found in runs.items():
-        took = statistics.median(run.seconds for run in found)
-        kept = found[-1].kept
-        rows.append(
-            [
-                f"{tokens:,}", name, seconds(took), f"{took / usual:.2f}×",
-                megabytes(statistics.median(run.peak for run in found)),
-                "" if kept is None else megabytes(kept),
-            ]
-        )  # fmt: skip
-    return rows
+def rows_of(tokens: int, runs: Mapping[str, Runs], plain: str) -> list[list[str]]:
+    return [
+        [
+            f"{tokens:,}", name, seconds(one.usual), f"{one.usual / runs[plain].usual:.2f}×",
+            megabytes(one.peak), "" if one.kept is None else megabytes(one.kept),
+        ]
+        for name, one in runs.items()
+    ]  # fmt: skip
 
 
 HEADER = ["tokens", "", "time", "of the plain forward", "peak memory", "kept"]
@@ -204,13 +200,16 @@ def lens_process(length: int, folder: Path) -> None:
     def is_pattern(name: str) -> bool:
         return name.endswith("hook_pattern")
 
+    plain = Runs(partial(model, ids, return_type=None))
+    cached = Runs(partial(model.run_with_cache, ids, return_type=None, names_filter=is_pattern))
     with torch.no_grad():
         model(ids[:, :64], return_type=None)
-        plain = Run(partial(model, ids, return_type=None))
-        cached = Run(partial(model.run_with_cache, ids, return_type=None, names_filter=is_pattern))
-    patterns = [value for name, value in cached.result[1].items() if is_pattern(name)]
+        for run in (plain, cached):
+            gave = run.measure_memory()
+            run.measure_time()
+    patterns = [value for name, value in gave[1].items() if is_pattern(name)]
     assert len(patterns) == 30 and patterns[0].shape[-2:] == (length, length)
-    print(json.dumps([[run.seconds, run.peak] for run in (plain, cached)]))
+    print(json.dumps([[run.seconds[0], run.peak] for run in (plain, cached)]))
 
 
 def in_transformer_lens(path: Path, lengths: list[int]) -> list[list[str]]:

@@ -205,7 +205,14 @@ PATHS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("learning", [False, True])
 @pytest.mark.parametrize("options", list(PATHS.values()), ids=list(PATHS))
 @pytest.mark.parametrize(("position", "name"), [(0, "query"), (1, "key"), (2, "value")])
-def test_nan_in_a_tensor(position: int, name: str, options: dict[str, Any], learning: bool) -> None:
+@pytest.mark.parametrize("function", [ch.attention, ch.attention_steps])
+def test_nan_in_a_tensor(
+    function: Callable[..., object],
+    position: int,
+    name: str,
+    options: dict[str, Any],
+    learning: bool,
+) -> None:
     parts = list(fitting(queries=7))
     parts[position][1, 2, 4, 3] = math.nan
     shape = re.escape(str(tuple(parts[position].shape)))
@@ -213,7 +220,7 @@ def test_nan_in_a_tensor(position: int, name: str, options: dict[str, Any], lear
     with pytest.raises(
         InputError, match=rf"{name} holds NaN \(first at \(1, 2, 4, 3\) of {shape}\)"
     ):
-        ch.attention(*parts, **options)
+        function(*parts, **options)
 
 
 @pytest.mark.parametrize("position", [1, 2])

@@ -8,20 +8,39 @@ import pytest
 import torch
 
 import clearhead as ch
+from clearhead.attention import three_products as module
 from clearhead.attention.scratch import SCRATCH, Scratch
-from clearhead.attention.three_products import MOST_SCORES, three_products, three_products_apply
+from clearhead.attention.three_products import (
+    FEW_KEYS,
+    MOST_KEYS,
+    three_products,
+    three_products_apply,
+)
 
 
-@pytest.mark.parametrize(("heads", "kv_heads"), [(7, 7), (6, 3), (5, 1)])
+@pytest.mark.parametrize(("heads", "kv_heads"), [(7, 7), (6, 3), (4, 2)])
 def test_equals_the_formula(heads: int, kv_heads: int) -> None:
     torch.manual_seed(heads)
     query = torch.randn(2, heads, 11, 17)
     key, value = torch.randn(2, kv_heads, 13, 17), torch.randn(2, kv_heads, 13, 5)
-    assert three_products_apply(query, key, value)
+    assert three_products_apply(query, key, value, False)
     got = three_products(query, key, value, scale=0.3)
     wanted = ch.attention_steps(query.double(), key.double(), value.double(), scale=0.3).output
     torch.testing.assert_close(got.double(), wanted, atol=1e-6, rtol=0)
     assert torch.equal(ch.attention(query, key, value, scale=0.3), got)
+
+
+@pytest.mark.parametrize("at_once", [1, 13 * 4, 13 * 11 * 2, 13 * 11 * 5])
+def test_blocks_of_heads_and_queries_make_no_difference(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(at_once)
+    query = torch.randn(2, 6, 11, 17)
+    key, value = torch.randn(2, 3, 13, 17), torch.randn(2, 3, 13, 5)
+    wanted = three_products(query, key, value, scale=0.3)
+    monkeypatch.setattr(module, "SCORES_AT_ONCE", at_once)
+    got = three_products(query, key, value, scale=0.3)
+    torch.testing.assert_close(got, wanted, atol=1e-6, rtol=0)
 
 
 def test_weights_worked_by_hand() -> None:
@@ -33,16 +52,44 @@ def test_weights_worked_by_hand() -> None:
     torch.testing.assert_close(got.flatten(), torch.tensor([5.0]))
 
 
+@pytest.mark.parametrize(("heads", "kv_heads"), [(7, 7), (6, 3), (4, 2)])
+@pytest.mark.parametrize("queries", [13, 11, 2])
+def test_causal_is_aligned_to_the_end(heads: int, kv_heads: int, queries: int) -> None:
+    torch.manual_seed(heads)
+    query = torch.randn(2, heads, queries, 17)
+    key, value = torch.randn(2, kv_heads, 13, 17), torch.randn(2, kv_heads, 13, 19)
+    assert three_products_apply(query, key, value, True)
+    got = three_products(query, key, value, scale=0.3, causal=True)
+    exact = (part.double() for part in (query, key, value))
+    wanted = ch.attention_steps(*exact, scale=0.3, causal=True).output
+    torch.testing.assert_close(got.double(), wanted, atol=1e-6, rtol=0)
+
+
 def test_what_it_is_not_for() -> None:
     query, key, value = torch.randn(1, 3, 5, 8), torch.randn(1, 3, 7, 8), torch.randn(1, 3, 7, 4)
-    assert three_products_apply(query, key, value)
-    assert not three_products_apply(query, key, torch.randn(1, 3, 7, 8))
-    assert not three_products_apply(query.double(), key.double(), value.double())
-    long = MOST_SCORES // 15 + 1
-    assert not three_products_apply(
-        query, key.expand(1, 3, -1, 8)[:, :, :1].expand(-1, -1, long, -1), value
-    )
-    assert not three_products_apply(query.to("meta"), key.to("meta"), value.to("meta"))
+    assert three_products_apply(query, key, value, False)
+    assert three_products_apply(query, key, value, True)
+    assert not three_products_apply(key, query, value[:, :, :5], True)  # two see nothing
+    assert not three_products_apply(query.double(), key.double(), value.double(), False)
+    assert not three_products_apply(query.to("meta"), key.to("meta"), value.to("meta"), False)
+
+
+def test_long_texts_are_for_values_narrower_than_keys() -> None:
+    def states(count: int, width: int) -> torch.Tensor:
+        return torch.zeros(1).expand(1, 3, count, width)
+
+    query, few, many = states(5, 8), FEW_KEYS, FEW_KEYS + 1
+    assert three_products_apply(query, states(few, 8), states(few, 8), True)
+    assert three_products_apply(query, states(many, 8), states(many, 7), False)
+    assert not three_products_apply(query, states(many, 8), states(many, 8), False)
+    assert not three_products_apply(query, states(many, 8), states(many, 7), True)
+    far = MOST_KEYS + 1
+    assert not three_products_apply(query, states(far, 8), states(far, 7), False)
+
+
+def test_a_single_key_value_head_is_for_flash() -> None:
+    query, key, value = torch.randn(4, 3, 5, 8), torch.randn(4, 1, 7, 8), torch.randn(4, 1, 7, 4)
+    assert not three_products_apply(query, key, value, False)
 
 
 def test_results_do_not_share_the_scratch() -> None:

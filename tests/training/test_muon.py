@@ -37,6 +37,19 @@ def test_one_step_by_hand() -> None:
     assert not moved[1:].any() and not moved[:, 1].any()
 
 
+def test_bfloat16_directs_about_alike_and_leaves_the_weights_in_float32() -> None:
+    torch.manual_seed(5)
+    gradient, moved = torch.randn(31, 17), []
+    for dtype in (torch.float32, torch.bfloat16):
+        weight = nn.Parameter(torch.zeros(31, 17))
+        weight.grad = gradient.clone()
+        Muon([weight], learning_rate=1.0, dtype=dtype).step()
+        moved.append(weight.detach())
+    assert moved[1].dtype is torch.float32
+    difference = float((moved[0] - moved[1]).norm() / moved[0].norm())
+    assert 0 < difference < 0.03
+
+
 def test_matrices_of_one_shape_do_not_meet() -> None:
     torch.manual_seed(3)
     gradients = torch.randn(2, 5, 7)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
-import torch
 from torch import Tensor
 
-from clearhead.attention.call import CAUSAL, Call, attention_call
+from clearhead.attention.call import attention_call
 from clearhead.attention.decode import decode_step
 from clearhead.attention.fast import fast_output
 from clearhead.attention.masks import Mask
 from clearhead.attention.observers import OBSERVERS
-from clearhead.errors import InputError
-
-# With fewer keys than a vector register holds, torch's flash kernel gives zeros for a NaN query
-# (seen below 8 keys with AVX2, below 16 with AVX-512).
-HIDES_NAN = 16
+from clearhead.attention.soundness import refuse_nan
 
 
 def attention(
@@ -63,53 +56,7 @@ def attention(
             return step
     call = attention_call(query, key, value, mask, bias, causal, window, scale, softcap, sinks)
     output, logsum = fast_output(call)
-    if output.device.type == "cpu" and not torch.compiler.is_compiling():
-        if torch.is_grad_enabled():
-            with torch.no_grad():
-                _refuse_nan(call, output, logsum)
-        else:
-            _refuse_nan(call, output, logsum)
+    refuse_nan(call, output, logsum)
     if OBSERVERS.watching:
         OBSERVERS.tell(call, output, logsum)
     return call.unflatten(output)
-
-
-def _refuse_nan(call: Call, output: Tensor, logsum: Tensor | None) -> None:
-    """NaN shows in the output, or, where the kernel takes a NaN query for one that sees nothing,
-    as a log-sum-exp of 0. Only then are the arguments searched."""
-    kernel_masks = call.mask is None or call.mask is CAUSAL  # of its own, block by block
-    if logsum is not None and kernel_masks and _last_row_is_sound(output, logsum):
-        shown = False
-    else:
-        shown = math.isnan(output.sum().item())
-    if logsum is not None and (call.key.shape[2] < HIDES_NAN or not kernel_masks):
-        shown = shown or not logsum.all().item()
-    if not shown:
-        return
-    names = ("query", "key", "value", "bias", "sinks")
-    for name in names:
-        tensor = getattr(call, name)
-        if tensor is not None and math.isnan(tensor.sum().item()) and tensor.isnan().any():
-            place = tuple(tensor.isnan().nonzero()[0].tolist())
-            raise InputError(
-                f"{name} holds NaN (first at {place} of {tuple(tensor.shape)}); every number must "
-                "be real.",
-                hint="a diverged training run or uninitialised memory (torch.empty)?",
-            )
-    if output.isnan().any():
-        infinite = [name for name in names if _holds_infinity(getattr(call, name))]
-        came = f"{' and '.join(infinite)} holds ±inf" if infinite else "the scores overflow"
-        raise InputError(
-            f"the result is NaN: {came}, and every number must be finite.",
-            hint="half precision overflows at 65,504: compute in float32 or bfloat16.",
-        )
-
-
-def _last_row_is_sound(output: Tensor, logsum: Tensor) -> bool:
-    """A tenth of looking at the whole output: the last query sees every key and every value, so
-    what is wrong with one shows in its row; what is wrong with a query, in its log-sum-exp."""
-    return math.isfinite(logsum.sum().item()) and math.isfinite(output.select(2, -1).sum().item())
-
-
-def _holds_infinity(tensor: Tensor | None) -> bool:
-    return tensor is not None and bool(tensor.isinf().any())

@@ -4,7 +4,7 @@
 case                                                   kernel
 =====================================================  =======================================
 one or a few queries over a long cache, all visible    ``decode.py``
-few keys and values narrower than keys                 ``three_products.py``
+few scores; values narrower than keys                  ``three_products.py``
 softcap, or a bias that learns                         the plain steps, block after block
 anything else on a CPU                                 torch's flash kernel, block after block
 anything else elsewhere                                ``F.scaled_dot_product_attention``
@@ -50,8 +50,10 @@ def fast_output(call: Call) -> tuple[Tensor, Tensor | None]:
         options: dict[str, Any] = {"softcap": call.softcap, "sinks": call.sinks}
         if decode_applies(query, key, value, **options):
             return decode_attention(query, key, value, scale=call.scale, **options), None
-    if _is_plainest(call) and three_products_apply(call.query, call.key, call.value):
-        return three_products(call.query, call.key, call.value, scale=call.scale), None
+    if _is_plain_or_causal(call):
+        query, key, value, causal = call.query, call.key, call.value, call.mask is not None
+        if three_products_apply(query, key, value, causal):
+            return three_products(query, key, value, scale=call.scale, causal=causal), None
     bias_learns = call.bias is not None and call.bias.requires_grad and call.wants_gradient
     on_cpu = call.query.device.type == "cpu"
     if call.softcap is not None or bias_learns or (call.sinks is not None and not on_cpu):
@@ -59,10 +61,11 @@ def fast_output(call: Call) -> tuple[Tensor, Tensor | None]:
     return _flash(call) if on_cpu else (_portable(call), None)
 
 
-def _is_plainest(call: Call) -> bool:
-    """No option at all, and nobody who differentiates."""
-    options = (call.mask, call.bias, call.softcap, call.sinks)
-    return all(option is None for option in options) and not call.wants_gradient
+def _is_plain_or_causal(call: Call) -> bool:
+    """No option but the causal mask, and nobody who differentiates."""
+    if call.bias is not None or call.softcap is not None or call.sinks is not None:
+        return False
+    return (call.mask is None or call.mask is CAUSAL) and not call.wants_gradient
 
 
 def _flash(call: Call) -> tuple[Tensor, Tensor]:

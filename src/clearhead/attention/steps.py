@@ -24,6 +24,7 @@ from torch import Tensor
 from clearhead.attention.call import Call, attention_call
 from clearhead.attention.checks import map_shape
 from clearhead.attention.masks import Mask
+from clearhead.attention.soundness import refuse_nan
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,9 @@ def attention_steps(
 ) -> AttentionSteps:
     """Compute attention step by step and keep every step; arguments as in :func:`attention`."""
     call = attention_call(query, key, value, mask, bias, causal, window, scale, softcap, sinks)
-    return steps_of(call)
+    steps = steps_of(call)
+    refuse_nan(call, steps.output)
+    return steps
 
 
 def steps_of(call: Call) -> AttentionSteps:

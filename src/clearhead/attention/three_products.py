@@ -1,17 +1,24 @@
-"""Scores, softmax and mix as three operations of torch, for values narrower than keys.
+"""Scores, softmax and mix as three operations of torch: for short texts, and for narrow values.
 
-torch's flash kernel wants values as wide as keys, so narrower ones are padded with zeros and a part
-of that product is wasted. While all scores stay in the processor's cache, the three operations one
-by one are quicker. ms for 8 heads, key width 64, value width 32 (2 cores, AVX-512):
+As long as the scores stay in the processor's cache, the three operations one by one are quicker
+than torch's flash kernel. And that wants values as wide as keys: narrower ones are padded with
+zeros, and a part of the product is wasted. So for values narrower than keys, long texts are
+computed here too, a few heads, and if need be a run of their queries, at a time. ms for 8 heads,
+key width 64 (2 cores, AVX-512):
 
-    tokens                             128    256    384    512
-    F.scaled_dot_product_attention    0.44   3.42   7.67   12.8
-    padded flash                      0.44   1.15   3.18    4.8
-    three products                    0.25   0.83   3.37    5.4
+    values of width 64, tokens          64     96    128    192    256
+    F.scaled_dot_product_attention    0.15   0.30   0.43   0.81   1.18
+    three products                    0.15   0.21   0.31   0.64   1.11
+
+    values of width 32, tokens         256    512   1,024   2,048
+    F.scaled_dot_product_attention    2.80   8.48    40.0   168.8
+    padded flash                      1.15   3.68    14.1    53.6
+    three products                    0.74   2.93    12.1    48.8
 """
 
 from __future__ import annotations
 
+import functools
 import math
 
 import torch
@@ -20,17 +27,23 @@ from torch import Tensor
 
 from clearhead.attention.scratch import SCRATCH
 
-MOST_SCORES = 1 << 20  # 4 MB
+FEW_KEYS = 192  # up to here quicker than flash for values of any width
+MOST_KEYS = 4096  # beyond, too few queries fit for a product to be quick
+SCORES_AT_ONCE = 1 << 20  # 4 MB
 
 
-def three_products_apply(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether this is right for queries that all see every key, and faster than flash."""
-    return (
-        value.shape[3] < query.shape[3]
-        and math.prod(query.shape[:3]) * key.shape[2] <= MOST_SCORES
-        and query.dtype is torch.float32
-        and query.device.type == "cpu"
-    )
+def three_products_apply(query: Tensor, key: Tensor, value: Tensor, causal: bool) -> bool:
+    """Whether this is right for a call without a gradient or any other option, and the quickest.
+
+    The batch has no say in it, and a single head is left to flash, because torch multiplies one
+    matrix in another order than several: a row's result must not depend on its neighbours.
+    """
+    if query.dtype is not torch.float32 or query.device.type != "cpu" or key.shape[1] == 1:
+        return False
+    queries, keys = query.shape[2], key.shape[2]
+    if keys <= FEW_KEYS:
+        return queries <= keys or not causal  # a query that sees nothing has no softmax
+    return not causal and value.shape[3] < query.shape[3] and keys <= MOST_KEYS
 
 
 def three_products(
@@ -39,16 +52,60 @@ def three_products(
     value: Float[Tensor, "batch kv_head key value_dim"],
     *,
     scale: float,
+    causal: bool = False,
 ) -> Float[Tensor, "batch head query value_dim"]:
-    """softmax(scale · q · kᵀ) · v, without a gradient."""
+    """softmax(scale · q · kᵀ, the future hidden if wanted) · v, without a gradient."""
     batch, heads, queries, key_dim = query.shape
     kv_heads, keys, value_dim = value.shape[1:]
     # The queries of all heads that share a key/value head are so many rows of one matrix.
     rows = query.reshape(batch * kv_heads, -1, key_dim)
     columns = key.reshape(batch * kv_heads, keys, key_dim).transpose(1, 2)
-    shape = (*rows.shape[:2], keys)
-    scores = SCRATCH.floats(math.prod(shape))[: math.prod(shape)].view(shape)
-    torch.baddbmm(scores, rows, columns, beta=0, alpha=scale, out=scores)
-    torch.softmax(scores, -1, out=scores)
-    mixed = torch.bmm(scores, value.reshape(batch * kv_heads, keys, value_dim))
+    values = value.reshape(batch * kv_heads, keys, value_dim)
+    hidden = _future(queries, keys, heads // kv_heads) if causal else None
+    mixed = query.new_empty(*rows.shape[:2], value_dim)
+    for some, run in _blocks(*rows.shape[:2], keys):
+        seen = None if hidden is None else hidden[run]
+        _three(rows[some, run], columns[some], values[some], seen, scale, mixed[some, run])
     return mixed.view(batch, heads, queries, value_dim)
+
+
+def _three(
+    rows: Tensor, columns: Tensor, values: Tensor, hidden: Tensor | None, scale: float, out: Tensor
+) -> None:
+    """The three operations on one block; the scores are nobody's afterwards."""
+    shape = (rows.shape[0], rows.shape[1], columns.shape[2])
+    scores = SCRATCH.floats(math.prod(shape))[: math.prod(shape)].view(shape)
+    if hidden is None:
+        torch.baddbmm(scores, rows, columns, beta=0, alpha=scale, out=scores)
+    else:
+        torch.baddbmm(hidden, rows, columns, alpha=scale, out=scores)
+    torch.softmax(scores, -1, out=scores)
+    if out.is_contiguous():
+        torch.bmm(scores, values, out=out)
+    else:
+        out.copy_(torch.bmm(scores, values))
+
+
+def _blocks(matrices: int, rows: int, keys: int) -> list[tuple[slice, slice]]:
+    """Runs of matrices and of their rows whose scores are few enough to stay in the cache.
+
+    Never a single matrix, and runs of rows that are the same whatever the number of matrices.
+    """
+    if matrices * rows * keys <= SCORES_AT_ONCE:
+        return [(slice(None), slice(None))]
+    fewest = max(2, torch.get_num_threads())
+    length = max(1, min(rows, SCORES_AT_ONCE // (fewest * keys)))
+    several = max(fewest, SCORES_AT_ONCE // (length * keys))
+    count = max(1, matrices // several)
+    return [
+        (slice(matrices * n // count, matrices * (n + 1) // count), slice(start, start + length))
+        for n in range(count)
+        for start in range(0, rows, length)
+    ]
+
+
+@functools.lru_cache(maxsize=8)
+def _future(queries: int, keys: int, group: int) -> Float[Tensor, "grouped_query key"]:
+    """−∞ on the keys that come after each query, aligned to the end; for each head of a group."""
+    hidden = torch.full((queries, keys), -torch.inf).triu(keys - queries + 1)
+    return hidden.repeat(group, 1)

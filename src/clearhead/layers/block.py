@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional
 
+from clearhead.layers.dropout import drop
 from clearhead.layers.feed_forward import FeedForward
 from clearhead.layers.multi_head import MultiHeadAttention
 
@@ -34,7 +34,7 @@ class Residual(nn.Module):
     def forward(self, states: Tensor, layer: Callable[..., Tensor], *args: Any) -> Tensor:
         """States with what the layer adds to them."""
         added = layer(states if self.before is None else self.before(states), *args)
-        added = functional.dropout(added, self.dropout, self.training)
+        added = drop(added, self.dropout, self.training)
         if self.place == "after":
             assert self.after is not None
             return self.after(states + added)  # type: ignore[no-any-return]

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from clearhead.attention.sinusoidal import sinusoidal_positions
 from clearhead.errors import InputError, ShapeError
+from clearhead.layers.dropout import drop
 from clearhead.layers.positions import LearnedPositions
 
 
@@ -69,7 +69,7 @@ class Embedding(nn.Module):
             raise InputError("this model has no segments; got segments.")
         if self.norm is not None:
             states = self.norm(states)
-        return functional.dropout(states, self.dropout, self.training)
+        return drop(states, self.dropout, self.training)
 
     def _check(self, ids: Tensor) -> None:
         vocab = self.tokens.num_embeddings

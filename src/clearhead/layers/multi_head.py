@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from clearhead.attention.cache import KVCache
 from clearhead.attention.dot_product import attention
@@ -16,6 +15,7 @@ from clearhead.attention.masks import Mask
 from clearhead.attention.rotary import Rotary, Rotation, rotate
 from clearhead.attention.steps import attention_steps
 from clearhead.errors import ConfigError, InputError, ShapeError
+from clearhead.layers.dropout import drop
 from clearhead.layers.linear import Linear
 from clearhead.layers.ragged import Ragged
 
@@ -169,7 +169,7 @@ class MultiHeadAttention(nn.Module):
         if not (self.training and self.dropout):
             return attention(query, key, value, **options)
         steps = attention_steps(query, key, value, **options)
-        return functional.dropout(steps.weights, self.dropout) @ steps.value
+        return drop(steps.weights, self.dropout) @ steps.value
 
     def _split(
         self, projected: Float[Tensor, "batch query width"], heads: int, norm: nn.Module | None

@@ -1,7 +1,8 @@
 """Muon (Jordan et al. 2024): momentum for matrices, with every direction made equally strong.
 
 A gradient's momentum M = U·S·Vᵀ becomes about U·Vᵀ, by a few steps of Newton and Schulz's
-iteration, which needs products of matrices only. Matrices of one shape are done together.
+iteration, which needs products of matrices only. Matrices of one shape are done together. The
+iteration is steady enough for bfloat16 (Jordan et al.), where a step computes in that anyway.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ class Muon(torch.optim.Optimizer):
         learning_rate: float,
         momentum: float = 0.95,
         weight_decay: float = 0.0,
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         defaults = {"lr": learning_rate, "momentum": momentum, "weight_decay": weight_decay}
         super().__init__(parameters, defaults)
+        self._dtype = dtype
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -47,7 +50,8 @@ class Muon(torch.optim.Optimizer):
                 self._move(matrices, group)
 
     def _move(self, matrices: list[nn.Parameter], group: dict[str, Any]) -> None:
-        directions = orthogonal(torch.stack([self._momentum(m, group) for m in matrices]))
+        momenta = torch.stack([self._momentum(m, group) for m in matrices])
+        directions = orthogonal(momenta.to(self._dtype)).to(momenta.dtype)
         rate = group["lr"] * max(1.0, matrices[0].shape[0] / matrices[0].shape[1]) ** 0.5
         for parameter, direction in zip(matrices, directions, strict=True):
             if isinstance(parameter, DTensor):

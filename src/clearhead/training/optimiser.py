@@ -8,6 +8,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from clearhead.errors import CheckpointError
 from clearhead.training.muon import Muon
+from clearhead.training.precision import computes_in_bfloat16
 from clearhead.training.settings import TrainingSettings
 
 
@@ -26,6 +27,7 @@ class Optimiser:
                 learning_rate=settings.matrix_learning_rate,
                 momentum=settings.momentum,
                 weight_decay=settings.weight_decay,
+                dtype=_precision(matrices, settings),
             )
             self._parts.append(muon)
         taken = set(matrices)
@@ -96,6 +98,13 @@ def like(value: Tensor, parameter: Tensor, what: str) -> Tensor:
 def _for_muon(name: str, parameter: nn.Parameter, settings: TrainingSettings) -> bool:
     """Matrices between states; embeddings and the output are tables of vectors, not maps."""
     return settings.optimiser == "muon" and parameter.ndim == 2 and "blocks." in name
+
+
+def _precision(matrices: list[nn.Parameter], settings: TrainingSettings) -> torch.dtype:
+    """What Muon computes in: as the model does."""
+    device, width = matrices[0].device, min(min(matrix.shape) for matrix in matrices)
+    halves = computes_in_bfloat16(settings.precision, device, width)
+    return torch.bfloat16 if halves else torch.float32
 
 
 def _adamw(parameters: list[nn.Parameter], settings: TrainingSettings) -> torch.optim.Optimizer:

@@ -16,10 +16,14 @@ WIDE_ENOUGH = 256  # model width from which a CPU's bfloat16 saves more than the
 def mixed_precision(
     precision: Precision, device: torch.device, width: int
 ) -> AbstractContextManager[Any]:  # torch.autocast, or nothing
-    """The context for a forward pass of a model so wide.
+    """The context for a forward pass of a model so wide."""
+    if computes_in_bfloat16(precision, device, width):
+        return torch.autocast(device.type, dtype=torch.bfloat16)
+    return nullcontext()
 
-    ``auto`` is bfloat16 where that is quicker, and float32 everywhere else.
-    """
+
+def computes_in_bfloat16(precision: Precision, device: torch.device, width: int) -> bool:
+    """Whether a model so wide is: ``auto`` is yes where that is quicker, and no elsewhere."""
     has = has_bfloat16(device)
     if precision == "bfloat16" and not has:
         raise InputError(
@@ -27,9 +31,7 @@ def mixed_precision(
             hint="leave precision at auto.",
         )
     quick = has and (device.type != "cpu" or width >= WIDE_ENOUGH)
-    if precision == "bfloat16" or (precision == "auto" and quick):
-        return torch.autocast(device.type, dtype=torch.bfloat16)
-    return nullcontext()
+    return precision == "bfloat16" or (precision == "auto" and quick)
 
 
 def has_bfloat16(device: torch.device) -> bool:

@@ -1,0 +1,74 @@
+"""NaN is refused, and the error says where it came from. Looking must cost next to nothing."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from clearhead.attention.call import CAUSAL, Call
+from clearhead.errors import InputError
+
+# With fewer keys than a vector register holds, torch's flash kernel gives zeros for a NaN query
+# (seen below 8 keys with AVX2, below 16 with AVX-512).
+HIDES_NAN = 16
+
+
+def refuse_nan(call: Call, output: Tensor, logsum: Tensor | None = None) -> None:
+    """An error that names the argument which holds NaN, or ±inf that became NaN.
+
+    Only on a CPU, where looking costs little, and not while torch compiles.
+    """
+    if output.device.type != "cpu" or torch.compiler.is_compiling():
+        return
+    if not torch.is_grad_enabled():
+        _search_if_shown(call, output, logsum)
+        return
+    with torch.no_grad():
+        _search_if_shown(call, output, logsum)
+
+
+def _search_if_shown(call: Call, output: Tensor, logsum: Tensor | None) -> None:
+    """NaN shows in the output, or, where the kernel takes a NaN query for one that sees nothing,
+    as a log-sum-exp of 0. Only then are the arguments searched."""
+    kernel_masks = call.mask is None or call.mask is CAUSAL  # of its own, block by block
+    if logsum is not None and kernel_masks and _last_row_is_sound(output, logsum):
+        shown = False
+    else:
+        shown = math.isnan(output.sum().item())
+    if logsum is not None and (call.key.shape[2] < HIDES_NAN or not kernel_masks):
+        shown = shown or not logsum.all().item()
+    if shown:
+        _search(call, output)
+
+
+def _search(call: Call, output: Tensor) -> None:
+    """Name what is wrong with the arguments."""
+    names = ("query", "key", "value", "bias", "sinks")
+    for name in names:
+        tensor = getattr(call, name)
+        if tensor is not None and math.isnan(tensor.sum().item()) and tensor.isnan().any():
+            place = tuple(tensor.isnan().nonzero()[0].tolist())
+            raise InputError(
+                f"{name} holds NaN (first at {place} of {tuple(tensor.shape)}); every number must "
+                "be real.",
+                hint="a diverged training run or uninitialised memory (torch.empty)?",
+            )
+    if output.isnan().any():
+        infinite = [name for name in names if _holds_infinity(getattr(call, name))]
+        came = f"{' and '.join(infinite)} holds ±inf" if infinite else "the scores overflow"
+        raise InputError(
+            f"the result is NaN: {came}, and every number must be finite.",
+            hint="half precision overflows at 65,504: compute in float32 or bfloat16.",
+        )
+
+
+def _last_row_is_sound(output: Tensor, logsum: Tensor) -> bool:
+    """A tenth of looking at the whole output: the last query sees every key and every value, so
+    what is wrong with one shows in its row; what is wrong with a query, in its log-sum-exp."""
+    return math.isfinite(logsum.sum().item()) and math.isfinite(output.select(2, -1).sum().item())
+
+
+def _holds_infinity(tensor: Tensor | None) -> bool:
+    return tensor is not None and bool(tensor.isinf().any())
