@@ -26,9 +26,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from measure import machine, megabytes, peak_memory, publish, seconds, table
+from measure import (
+    ROOT,
+    machine,
+    megabytes,
+    peak_memory,
+    peer_environment,
+    publish,
+    seconds,
+    table,
+)
 
-ROOT = Path(__file__).resolve().parents[1]
 BERTVIZ_FOLDER = ROOT / "build" / "bench-bertviz"
 RESULTS = ROOT / "build" / "looking.json"
 LENGTHS = (64, 256, 512, 1024, 2048)
@@ -99,18 +107,8 @@ def bertviz(folder: Path, view: str, ids: list[int], tokens: list[str], out: Pat
 
 
 def bertviz_environment() -> Path:
-    """Python with BertViz: made on first use, as its dependencies are not ours."""
-    python = BERTVIZ_FOLDER / "bin" / "python"
-    if not (BERTVIZ_FOLDER / "ready").exists():
-        print(f"installing BertViz into {BERTVIZ_FOLDER.relative_to(ROOT)} …", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", BERTVIZ_FOLDER], check=True)
-        subprocess.run(
-            [str(python), "-m", "pip", "install", "--quiet", "torch", "bertviz", "transformers",
-             "ipython", "--constraint", str(ROOT / "constraints.txt")],
-            check=True,
-        )  # fmt: skip
-        (BERTVIZ_FOLDER / "ready").touch()
-    return python
+    """Python with BertViz."""
+    return peer_environment("bertviz", ["bertviz", "transformers", "ipython"])
 
 
 def bertviz_model(path: Path) -> Path:

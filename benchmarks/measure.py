@@ -5,6 +5,8 @@ from __future__ import annotations
 import platform
 import re
 import statistics
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +14,8 @@ from pathlib import Path
 
 import torch
 
-DOCS = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs" / "benchmarks.md"
 SECONDS_PER_ROUND = 0.2  # a round repeats quick work until it is long enough to time
 
 
@@ -36,6 +39,19 @@ def _time(work: Callable[[], object], repeats: int) -> float:
     for _ in range(repeats):
         work()
     return (time.perf_counter() - start) / repeats
+
+
+def peer_environment(name: str, packages: Sequence[str]) -> Path:
+    """Python with the packages of a peer: made below build/ on first use, as they are not ours."""
+    folder = ROOT / "build" / f"bench-{name}"
+    python = folder / "bin" / "python"
+    if not (folder / "ready").exists():
+        print(f"installing {name} into {folder.relative_to(ROOT)} …", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "torch", *packages]
+        subprocess.run([*pip, "--constraint", str(ROOT / "constraints.txt")], check=True)
+        (folder / "ready").touch()
+    return python
 
 
 def peak_memory() -> int:

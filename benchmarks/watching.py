@@ -21,7 +21,6 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -29,9 +28,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from measure import machine, medians, megabytes, memory_of, publish, seconds, table
+from measure import (
+    ROOT,
+    machine,
+    medians,
+    megabytes,
+    memory_of,
+    peer_environment,
+    publish,
+    seconds,
+    table,
+)
 
-ROOT = Path(__file__).resolve().parents[1]
 LENS_FOLDER = ROOT / "build" / "bench-transformer-lens"
 ROUNDS = {512: 15, 2048: 7, 8192: 2}  # tokens: rounds
 ROUNDS_OF_ALL_WEIGHTS = 2  # eager attention and TransformerLens: several times slower
@@ -166,18 +174,8 @@ def in_clearhead(path: Path, lengths: list[int]) -> list[list[str]]:
 
 
 def lens_environment() -> Path:
-    """Python with TransformerLens: made on first use, as its dependencies are not ours."""
-    python = LENS_FOLDER / "bin" / "python"
-    if not (LENS_FOLDER / "ready").exists():
-        print(f"installing TransformerLens into {LENS_FOLDER.relative_to(ROOT)} …", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", LENS_FOLDER], check=True)
-        subprocess.run(
-            [str(python), "-m", "pip", "install", "--quiet", "torch", "transformer-lens",
-             "--constraint", str(ROOT / "constraints.txt")],
-            check=True,
-        )  # fmt: skip
-        (LENS_FOLDER / "ready").touch()
-    return python
+    """Python with TransformerLens."""
+    return peer_environment("transformer-lens", ["transformer-lens"])
 
 
 def lens_model(path: Path) -> Path:

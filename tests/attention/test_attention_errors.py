@@ -223,6 +223,16 @@ def test_nan_in_a_tensor(
         function(*parts, **options)
 
 
+@pytest.mark.parametrize("function", [ch.attention, ch.attention_steps])
+@pytest.mark.parametrize("position", range(3))
+def test_nan_in_a_single_head_without_axes(function: Callable[..., object], position: int) -> None:
+    parts = [torch.randn(3, 5), torch.randn(4, 5), torch.randn(4, 5)]
+    function(*parts)
+    parts[position][1, 2] = math.nan
+    with pytest.raises(InputError, match=f"{('query', 'key', 'value')[position]} holds NaN"):
+        function(*parts)
+
+
 @pytest.mark.parametrize("position", [1, 2])
 def test_nan_in_a_masked_key_or_value(position: int) -> None:
     parts = list(fitting())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,72 @@ def test_what_is_wrong_is_said(decoder_folder: Path, corpus: Path, tmp_path: Pat
     broken.write_text("1\tword\n")
     with pytest.raises(ClearheadError, match=r"broken\.conllu, line 1: 10 columns"):
         raise_from(run(broken, "--model", decoder_folder))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "wanted"),
+    [
+        ("empty.txt", b"", r"empty\.txt holds no sentence that could be counted: of 0 that came"),
+        ("empty.conllu", b"\n\n", r"empty\.conllu holds no sentence"),
+        ("weights.gguf", b"GGUF\x03\xff\xfe\x00", r"weights\.gguf is not UTF-8 \(byte 5\)"),
+        ("text.conllu", b"Plain text.\n", r"text\.conllu, line 1: 10 columns .* 1 came"),
+        ("far.conllu", b"1\ta\t_\tX\t_\t_\t9\tdep\t_\t_\n", r"line 1: the head '9' is no word of"),
+        ("far.tsv", b"They left.\t0:4\t5:99\n", r"line 1: the span 5:99 does not lie in a text of"),
+    ],
+)
+def test_files_that_are_no_corpus(
+    decoder_folder: Path, tmp_path: Path, name: str, content: bytes, wanted: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ClearheadError, match=wanted):
+        raise_from(run(path, "--model", decoder_folder))
+
+
+def test_heads_layers_and_models_that_do_not_fit(
+    decoder_folder: Path, corpus: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ClearheadError, match=r"text\.txt\.d is a folder; a file with text was"):
+        folder = tmp_path / "text.txt.d"
+        folder.mkdir()
+        raise_from(run(folder, "--model", decoder_folder))
+    with pytest.raises(ClearheadError, match=r"a head is written L16H5: .*; 'sixteen' came"):
+        raise_from(run(corpus, "--model", decoder_folder, "--head", "sixteen"))
+    with pytest.raises(ClearheadError, match=r"has no head L2H0: its heads are L0H0 … L1H3"):
+        raise_from(run(corpus, "--model", decoder_folder, "--head", "L2H0"))
+    with pytest.raises(ClearheadError, match="at least one letter"):
+        raise_from(run(corpus, "--model", decoder_folder, "--words", "a, ,b"))
+    bare = tmp_path / "bare"
+    shutil.copytree(decoder_folder, bare, ignore=shutil.ignore_patterns("tokenizer*"))
+    with pytest.raises(ClearheadError, match="needs the model's tokenizer") as caught:
+        raise_from(run(corpus, "--model", bare))
+    assert caught.value.hint is not None and "tokenizer.json beside" in caught.value.hint
+
+
+def test_the_encoder_of_a_translator_is_counted(translator_folder: Path, corpus: Path) -> None:
+    result = run(corpus, "--model", translator_folder, "--head", "E0H3", "--switch-off", "0")
+    assert result.exit_code == 0 and "E0H3: no role found" in result.output
+    with pytest.raises(ClearheadError, match=r"has no head L0H3: its heads are E0H0 … E0H3"):
+        raise_from(run(corpus, "--model", translator_folder, "--head", "L0H3"))
+
+
+def test_stopping_says_that_the_counts_are_kept(
+    decoder_folder: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("clearhead.explain.roles.roles.added_up", _stop)
+        stopped = CliRunner().invoke(command, [str(corpus), "--model", str(decoder_folder)])
+    assert "What was counted is kept: the same command goes on" in stopped.output
+    (kept,) = (tmp_path / "home" / "roles").glob("*.counts")
+    written = kept.stat().st_mtime_ns
+    again = run(corpus, "--model", decoder_folder, "--csv", "-")  # shown in another way
+    assert again.exit_code == 0 and kept.stat().st_mtime_ns == written
+    run(corpus, "--model", decoder_folder, "--fresh")
+    assert kept.stat().st_mtime_ns > written
+
+
+def _stop(_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def raise_from(result: Result) -> None:

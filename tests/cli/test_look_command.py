@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,6 +89,46 @@ def test_wrong_words_and_heads_are_told(decoder_folder: Path) -> None:
         assert message in str(result.exception)
 
 
+@pytest.mark.parametrize("command", [look, steps, map_, diff])
+def test_what_is_given_and_cannot_be_read_is_told(
+    command: object, decoder_folder: Path, tmp_path: Path
+) -> None:
+    binary = tmp_path / "picture.png"
+    binary.write_bytes(b"\x89PNG\r\n\x1a\n\x00\xff")
+    more = ("--other-head", "L0H1") if command is diff else ()
+    for given, message in (
+        (binary, "picture.png is not UTF-8 text (byte 0)"),
+        (tmp_path / "notes.txt", "notes.txt is not there: a text, a text file"),
+        (f"{tmp_path}/", "is a folder: a text, a text file"),
+        ("", "the text is empty"),
+        ("the " * 230, "tokens, and this model's context holds 211"),
+    ):
+        result = run(command, given, "--model", decoder_folder, *more, good=False)
+        assert isinstance(result.exception, InputError)
+        assert message in str(result.exception)
+        assert "--slide" not in str(result.exception.hint)
+
+
+def test_words_heads_and_files_that_cannot_be_are_told(
+    decoder_folder: Path, tmp_path: Path
+) -> None:
+    model = ("--model", decoder_folder)
+    twice = "the students opened the books"
+    for command, args, message in (
+        (look, (twice, "--word", "the"), "'the' occurs 2 times, as words 0, 3"),
+        (steps, (twice, "--word", "the"), "'the' occurs 2 times, as words 0, 3"),
+        (steps, (TEXT, "--word", "zebra"), "no word 'zebra'"),
+        (steps, (TEXT, "--head", "L1"), "a step table is of one head"),
+        (map_, (TEXT, "--head", "L9H9"), "2 layers of 4 heads"),
+        (diff, (TEXT, TEXT, "--head", "L9H9"), "2 layers of 4 heads"),
+        (look, (TEXT, "--html", tmp_path / "none" / "a.html"), "a.html cannot be written: No such"),
+        (map_, (TEXT, "--png", tmp_path), f"{tmp_path} cannot be written"),
+    ):
+        result = run(command, *args, *model, good=False)
+        assert isinstance(result.exception, InputError), result.output + repr(result.exception)
+        assert message in str(result.exception)
+
+
 def test_offline_the_built_in_model_is_shown(
     monkeypatch: pytest.MonkeyPatch, translator_folder: Path
 ) -> None:
@@ -104,6 +147,23 @@ def test_offline_the_built_in_model_is_shown(
     assert "models pull smollm2" in shown
     with pytest.raises(StoreError):
         raise run(look, "a text of my own", good=False).exception  # type: ignore[misc]
+
+
+def test_a_new_user_without_a_network_sees_the_built_in_model(tmp_path: Path) -> None:
+    """The real thing: an empty cache, and a pip that finds no package anywhere."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    env = ours | {
+        "CLEARHEAD_HOME": str(tmp_path), "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull,
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "clearhead"], capture_output=True, text=True, timeout=120, env=env
+    )
+    assert done.returncode == 0, done.stderr
+    assert "read     3rd of March 2021" in done.stdout
+    assert "written  2021-03-03" in done.stdout
+    assert "smollm2 is not on this machine and could not be fetched" in done.stdout
+    assert "models pull smollm2" in done.stdout
+    assert "Traceback" not in done.stderr
 
 
 def test_steps_of_examples_and_of_a_head(decoder_folder: Path, tmp_path: Path) -> None:

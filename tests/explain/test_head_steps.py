@@ -15,6 +15,7 @@ from clearhead.errors import InputError
 from clearhead.explain.look import Look
 from clearhead.explain.reading import make_look
 from clearhead.explain.step_table import StepTable
+from clearhead.text.words import WordTokenizer
 
 
 def by_hand(table: StepTable) -> tuple[list[float], list[float]]:
@@ -141,3 +142,22 @@ def test_a_table_is_of_one_head() -> None:
     look = make_look(decoder(), "the students opened")
     with pytest.raises(InputError, match="a step table is of one head, such as L16H5; got L1"):
         look.steps("L1", 1)
+
+
+def test_padding_is_the_reason_where_there_is_no_word() -> None:
+    texts = ["the kids saw the lions", "they left soon"]
+    tokenizer = WordTokenizer.from_texts(texts)
+    torch.manual_seed(0)
+    model = torch.nn.TransformerEncoderLayer(d_model=12, nhead=3, batch_first=True).eval()
+    padded = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+    with torch.no_grad(), ch.watch(model, values=True) as seen:
+        model(torch.randn(2, 5, 12), src_key_padding_mask=padded)
+    seen.label(tokenizer, texts)
+    table = Look(seen, batch=1).steps("L0H1", "left")
+    assert [(row.word, row.masked) for row in table.rows] == [
+        ("they", ""), ("left", ""), ("soon", ""), ("⟨pad⟩", "padding"), ("⟨pad⟩", "padding"),
+    ]  # fmt: skip
+    assert [row.weight for row in table.rows[3:]] == [0.0, 0.0]
+    check_by_hand(table)
+    whole = Look(seen, batch=0).steps("L0H1", "saw")
+    assert [row.masked for row in whole.rows] == [""] * 5

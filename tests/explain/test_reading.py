@@ -56,6 +56,16 @@ def test_a_translator_writes_by_itself() -> None:
     assert look.head("C1H0").weights.shape == (len(look.axes("C1")[0]), len(look.axes("C1")[1]))
 
 
+def test_what_was_written_is_told_by_cross_attention_whatever_head_is_shown() -> None:
+    looks = [
+        make_look(translator(), "the students opened the door", generate=4, head=head)
+        for head in (None, "E0H1", "L1H2", "all")
+    ]
+    heads = {source.head for look in looks for one in look.generated for source in one.sources}
+    assert heads and all(head.startswith("C") for head in heads)
+    assert all(look.generated == looks[0].generated for look in looks)
+
+
 def test_a_trace_needs_no_text() -> None:
     seen = make_look(decoder(), "the students opened").seen
     assert make_look(seen, head="L0H1").chosen_head == "L0H1"
@@ -78,8 +88,9 @@ def test_wrong_things_are_named() -> None:
         make_look(decoder())
     with pytest.raises(InputError, match="generate must be a whole number, 0 or more; got -1"):
         make_look(decoder(), "the", generate=-1)
-    with pytest.raises(InputError, match="context holds 7"):
+    with pytest.raises(InputError, match=r"the text has 9 tokens.*context holds 7") as caught:
         make_look(decoder(7), "the students opened their books and the door")
+    assert caught.value.hint is not None and "look at a part of it" in caught.value.hint
     with pytest.raises(InputError, match="this model has 2 layers of 4 heads"):
         make_look(decoder(), "the students", head="L7H1").why  # noqa: B018
     with pytest.raises(InputError, match="there is no word 'zebra' here"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -14,13 +15,13 @@ import torch
 import transformers
 
 import clearhead as ch
-from clearhead.errors import InputError
+from clearhead.errors import CheckpointError, InputError
 from clearhead.explain.roles.built_in import BUILT_IN
 from clearhead.explain.roles.built_in_text import made_sentences
 from clearhead.explain.roles.corpus import corpus_of
 from clearhead.explain.roles.counting import Count
 from clearhead.explain.roles.judging import Rules
-from clearhead.explain.roles.keeping import Keeper
+from clearhead.explain.roles.keeping import Keeper, run_key
 from clearhead.explain.roles.planted import planted_model
 from clearhead.explain.roles.properties import Property, Targets
 from clearhead.explain.roles.reader import Reader
@@ -125,8 +126,9 @@ def test_wrong_properties_are_refused() -> None:
 
 
 def test_a_corpus_without_sentences_is_refused() -> None:
-    with pytest.raises(InputError, match="holds no sentence that could be counted"):
-        find_roles(planted_model(sentences()), ["", "x" * 0, "One"])
+    few = "holds no sentence that could be counted: of 1 that came, 1 are too short and 0 too long"
+    with pytest.raises(InputError, match=few):
+        find_roles(planted_model(sentences()), ["", "One"])
 
 
 def test_a_property_without_a_case_never_occurs() -> None:
@@ -159,6 +161,46 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert Keeper(tmp_path / "counts", other, corpus).load()[1] == 0  # not the same work
     (tmp_path / "counts").write_bytes(b"rubbish")
     assert Keeper(tmp_path / "counts", count, corpus).load()[1] == 0
+
+
+def test_what_was_counted_is_not_counted_again(tmp_path: Path) -> None:
+    corpus, keep = tmp_path / "text.txt", tmp_path / "counts"
+    corpus.write_text("\n\n".join(sentence.text for sentence in sentences()))
+    model, wanted = planted_model(sentences()), ["previous token"]
+
+    def stop(what: str) -> Callable[[int, int | None], None]:
+        if what != "counting":
+            raise KeyboardInterrupt
+        return lambda *_: None
+
+    with pytest.raises(KeyboardInterrupt):
+        find_roles(model, corpus, properties=wanted, keep=keep, progress=stop)
+    heard: list[str] = []
+    again = find_roles(
+        model, corpus, properties=wanted, keep=keep,
+        progress=lambda what: lambda *_: heard.append(what),
+    )  # fmt: skip
+    assert heard == ["switching heads off"] and keep.exists()
+    assert [role.head for role in again.named] == ["L0H0"]
+    assert same(again.tally, find_roles(model, corpus, properties=wanted, interventions=0).tally)
+    find_roles(model, sentences(), properties=wanted, interventions=0, keep=tmp_path / "given")
+    assert not (tmp_path / "given").exists()  # other sentences may be given the next time
+    with pytest.raises(CheckpointError, match="counts cannot be kept in"):
+        find_roles(model, corpus, properties=wanted, keep=corpus / "counts")
+
+
+def test_counts_of_another_function_are_not_believed() -> None:
+    reader, corpus = Reader(planted_model(sentences())), corpus_of(sentences())
+    keys = {
+        run_key(Count(reader, [Property("aim", function)]), corpus)
+        for function in (
+            lambda _: {1: [0]},
+            lambda _: {2: [0]},
+            lambda s: {1: [0]} if s.sentence.text in {"a", "b"} else {},
+            lambda s: {n: [0] for n in range(1, len(s.units))},
+        )
+    }
+    assert len(keys) == 4
 
 
 def test_shares_add_up_to_the_whole() -> None:
@@ -266,3 +308,19 @@ def test_encoders_of_encoder_decoders_are_counted() -> None:
     reader = Reader(ch.EncoderDecoder(config).eval().requires_grad_(False), tokenizer)
     tally = counted(Count(reader, (BUILT_IN["previous token"], BUILT_IN["first token"])))
     assert [layer.name for layer in tally.layers] == ["E0", "E1"]
+
+
+@pytest.mark.download
+@pytest.mark.parametrize("name", ["minilm", "smollm2"])
+def test_real_models_count_the_same_to_the_last_bit(name: str) -> None:
+    """Batches of one sentence, of many, in another order, and shared by processes."""
+    reader, work = Reader(ch.load(name)), list(sentences()[: 23 if name == "minilm" else 7])
+    wanted, last = (*SOME, BUILT_IN["punctuation"]), [0, 5 if name == "minilm" else 29]
+    usual = counted(Count(reader, wanted, last), work)
+    assert usual.numbers["mass"].any() and usual.numbers["hits"].any()
+    assert same(usual, counted(Count(reader, wanted, last, batch_tokens=16), work))
+    assert same(usual, counted(Count(reader, wanted, last, batch_tokens=200), work[::-1]))
+    together = Tally()
+    for process in range(2):
+        together.add(counted(Count(reader, wanted, last, share=(process, 2)), work[::-1]))
+    assert same(usual, together)

@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from clearhead.explain.generated import WrittenText
 from clearhead.explain.look import Look
 from clearhead.explain.pictures import Aids
 from clearhead.text.token import Token
@@ -83,3 +84,15 @@ def translated_look() -> Look:
         record_of("C0", len(target), len(source), causal=False, seed=13),
     ]
     return Look(Seen(records, target, source=source))
+
+
+def written_look() -> Look:
+    """A decoder that read "The kids were" and wrote the rest of the sentence, a token at a time."""
+    passage, prompt = passage_of(SENTENCE), 3
+    count = len(passage) - 1  # the last token was not read again
+    records = [
+        record_of(f"L{n}", count, count, causal=True, seed=n, planted=n == 1) for n in range(2)
+    ]
+    probabilities = tuple(0.5 for _ in range(len(passage) - prompt))
+    read = Passage(passage.text, passage.tokens[:-1])
+    return Look(Seen(records, read), written=WrittenText(passage, prompt, probabilities))

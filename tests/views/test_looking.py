@@ -81,9 +81,14 @@ def test_a_page_can_be_opened(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> 
     path.parent.rmdir()
 
 
-def test_a_notebook_gets_text_and_html(shown: Shown) -> None:
+def test_a_notebook_gets_text_and_html(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = str(shown)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     bundle = shown._repr_mimebundle_()
-    assert bundle["text/plain"] == str(shown)
+    assert bundle["text/plain"] == text != ""  # and rich shows nothing of its own
+    assert capsys.readouterr().out == ""
     assert "<iframe" in bundle["text/html"]
 
 

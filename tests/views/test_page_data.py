@@ -49,6 +49,18 @@ def test_every_head_has_the_numbers_of_its_picture() -> None:
             assert (rows[head] == wanted).all(), name
 
 
+@pytest.mark.parametrize("measure", ["weight", "weight·‖v‖"])
+def test_long_texts_are_cut_into_runs_with_the_same_numbers(
+    monkeypatch: pytest.MonkeyPatch, measure: Any
+) -> None:
+    look = made_look(aids=Aids(measure=measure))
+    whole = page_of_look(look)
+    monkeypatch.setattr("clearhead.views.page_groups.TILE", 3 * KV_HEADS * GROUP * 14)
+    runs = page_of_look(look)  # three rows at a time, and no column that none of them sees
+    assert runs.blocks.by_name == whole.blocks.by_name
+    assert runs.meta == whole.meta
+
+
 @pytest.mark.parametrize("pool", ["max", "mean"])
 def test_all_heads_together_have_the_numbers_of_their_picture(pool: Any) -> None:
     look = made_look(aids=Aids(pool=pool))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from chromium import page_at
-from made_looks import SENTENCE, made_look, translated_look
+from made_looks import SENTENCE, made_look, translated_look, written_look
 
 from clearhead.explain.look import Look
 from clearhead.explain.pictures import Aids
@@ -248,6 +248,70 @@ def test_encoder_decoder_shows_two_lines(tmp_path: Path) -> None:
         page.wait_for_function("document.querySelectorAll('.line').length === 1")
 
 
+def test_what_was_written_leads_to_the_query_that_wrote_it(tmp_path: Path) -> None:
+    look = written_look()
+    place = 10  # "left"; the query that wrote it is "they", and L1H4 looks eight words back
+    one = next(one for one in look.generated if one.text == "left")
+    source = next(source for source in one.sources if source.head == "L1H4")
+    assert one.position == place and source.mark.text == "kids"
+    with page_at(tmp_path, html_page(look)) as page:
+        ready(page)
+        assert page.locator(".word.by-model").first.inner_text() == "scared"
+        assert page.locator(".written tbody tr").count() == len(look.generated) == 11
+        row = page.locator(".written tbody tr").nth(place - 3)
+        cells = row.locator("th, td").all_inner_texts()
+        assert cells[:2] == ["left", "0.50"]
+        assert f"kids {source.weight:.2f} L1H4" in cells[2]
+        row.get_by_role("button", name="L1H4").click()
+        page.wait_for_function("document.querySelector('.heatmap h2').textContent === 'Head L1H4'")
+        said = f"they looks most at kids: {source.weight:.2f} of its attention in head L1H4."
+        page.wait_for_function(
+            "said => document.querySelector('.headline').textContent === said", arg=said
+        )
+        assert "marked" in (row.get_attribute("class") or "")
+
+
+def test_written_tokens_by_keyboard(tmp_path: Path) -> None:
+    with page_at(tmp_path, html_page(written_look()), width=400) as page:
+        ready(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+        page.locator(".written .token").nth(4).focus()
+        page.keyboard.press("Enter")
+        assert page.locator(".headline .asker").inner_text() == "lions"  # which wrote the comma
+        assert page.locator(".written tr.marked th").inner_text() == ","
+        assert page.locator(".word.pinned").count() == 0
+        page.keyboard.press("ArrowRight")
+        assert page.locator(".written tr.marked th").inner_text() == "so"
+
+
+def test_dates_are_aligned_with_what_was_read(tmp_path: Path) -> None:
+    import clearhead as ch
+
+    look = ch.look(ch.load("dates"), "3rd of March 2021").insight
+    with page_at(tmp_path, html_page(look), dark=True) as page:
+        ready(page)
+        headline = page.locator(".headline").inner_text()
+        assert headline.startswith("2021 looks most at 2021 in the source: 1.00")
+        written = page.locator(".line").nth(1)
+        months = written.locator(".word").nth(2)
+        assert months.inner_text() == "03"
+        aligned = {
+            (arc.get_attribute("data-from"), arc.get_attribute("data-to"))
+            for arc in page.locator(".arc.aligned").all()
+        }
+        assert ("2", "4") in aligned  # 03 and March, while 2021 is shown
+        months.click()
+        assert "03 looks most at March in the source" in page.locator(".headline").inner_text()
+        assert page.locator(".written tr.marked th").all_inner_texts() == ["0", "3"]
+        assert page.locator(".legend").inner_text().split() == ["0", "1.00", "weight"]
+        page.locator("select").nth(1).select_option(label="\u2003E0H1")
+        page.wait_for_function("document.querySelectorAll('.line').length === 1")
+        assert page.locator(".written tr.marked").count() == 0
+        page.locator(".written .token").first.click()  # leads back to where it was written
+        page.wait_for_function("document.querySelectorAll('.line').length === 2")
+        assert page.locator(".headline .asker").inner_text() == "2021"
+
+
 @pytest.mark.parametrize(
     ("text", "direction"),
     [
@@ -292,7 +356,25 @@ def test_notebook_output_lives_in_frames_of_its_own(tmp_path: Path, look: Look) 
             assert "they looks most at kids" in frame.locator(".headline").inner_text()
         page.frame_locator("iframe").nth(0).locator('.word[data-place="12"]').click()
         assert page.frame_locator("iframe").nth(1).locator(".word.pinned").count() == 0
-        assert page.locator("body > div > svg").is_visible()
+        assert [image.is_visible() for image in page.locator("img").all()] == [False, False, True]
+
+
+def test_a_notebook_that_is_not_trusted_shows_still_pictures(tmp_path: Path, look: Look) -> None:
+    """What JupyterLab 4.6 leaves of an output that it does not trust: no frame, no style."""
+    cell = re.sub("<style>.*?</style>|<iframe .*?</iframe>", "", notebook_html(look), flags=re.S)
+    assert "<iframe" not in cell and "<style" not in cell and "<svg" not in cell
+    with page_at(tmp_path, f"<!doctype html><body>{cell}</body>") as page:
+        image = page.locator("img")
+        assert image.is_visible() and image.evaluate("image => image.naturalWidth") > 300
+        assert "this notebook is not trusted" in page.locator("p").inner_text()
+
+
+@pytest.mark.parametrize(("head", "title"), [("all", "max of all 18 heads"), ("L2", "max of L2")])
+def test_several_heads_can_be_chosen(tmp_path: Path, head: str, title: str) -> None:
+    with page_at(tmp_path, html_page(made_look(word="they", head=head))) as page:
+        ready(page)
+        assert page.locator(".heatmap h2").inner_text() == title
+        assert page.locator(".reason").inner_text().startswith("Word and head were chosen")
 
 
 def test_aids_of_the_look_are_the_switches(tmp_path: Path) -> None:

@@ -115,12 +115,44 @@ def test_names_from_outside_are_escaped_and_nothing_is_fetched() -> None:
     tags.feed(page)
     assert not [tag for tag, _ in tags.seen if tag in ("script", "link", "img", "iframe")]
     links = [attrs["href"] for tag, attrs in tags.seen if tag == "a"]
-    assert links and all(link is not None and link.startswith("#role-") for link in links)
     ids = [attrs["id"] for _, attrs in tags.seen if "id" in attrs]
-    assert {f"#{name}" for name in ids} == set(links)
+    assert len(ids) == len(set(ids)) and {f"#{name}" for name in ids} == set(links)
+    assert set(links) == {"#map", "#role-L0H0"}
     assert "url(" not in page and "http" not in page.replace("http-equiv", "")
 
 
-def test_a_notebook_shows_both() -> None:
+def test_a_notebook_shows_the_page_in_a_frame_of_its_own() -> None:
     bundle = shown()._repr_mimebundle_()
-    assert bundle["text/plain"] == str(shown()) and 'class="roles"' in bundle["text/html"]
+    assert bundle["text/plain"] == str(shown())
+    tags = Tags()
+    tags.feed(bundle["text/html"])
+    frame = dict(tags.seen)["iframe"]
+    base = '<base href="about:srcdoc">'  # links stay in the frame
+    page = frame["srcdoc"]
+    assert page is not None and base in page and page.replace(base, "") == shown().html()
+    assert "sandbox" in frame and "<svg" not in bundle["text/html"].replace("&lt;svg", "")
+    picture = dict(tags.seen)["img"]["src"]  # for notebooks that are not trusted
+    assert picture is not None and picture.startswith("data:image/svg+xml;base64,")
+    assert shown().head("L0H0")._repr_mimebundle_() == {"text/plain": str(shown().head("L0H0"))}
+
+
+def test_the_page_can_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    written = shown().html(open=True)
+    assert isinstance(written, Path) and opened == [written.resolve().as_uri()]
+    assert written.read_text("utf-8") == shown().html()
+
+
+def test_a_head_is_told_in_words_only() -> None:
+    with pytest.raises(InputError, match=r"SVG shows one of .*Roles; HeadEvidence came"):
+        shown().head("L0H0").svg()
+
+
+def test_formulas_stay_text_in_spreadsheets() -> None:
+    sentences = list(made_sentences(67))
+    previous = Property(
+        "=1+1", lambda s: {q: (q - 1,) for q in range(1, len(s.tokens))}, "tokens", "position"
+    )
+    found = roles(planted_model(sentences), sentences, properties=[previous], interventions=0)
+    assert "L0H0,'=1+1,position," in str(found.csv())

@@ -20,7 +20,7 @@ def refuse_nan(call: Call, output: Tensor, logsum: Tensor | None = None) -> None
 
     Only on a CPU, where looking costs little, and not while torch compiles.
     """
-    if output.device.type != "cpu" or torch.compiler.is_compiling():
+    if output.device.type != "cpu" or torch.compiler.is_compiling() or output.numel() == 0:
         return
     if not torch.is_grad_enabled():
         _search_if_shown(call, output, logsum)
@@ -33,7 +33,7 @@ def _search_if_shown(call: Call, output: Tensor, logsum: Tensor | None) -> None:
     """NaN shows in the output, or, where the kernel takes a NaN query for one that sees nothing,
     as a log-sum-exp of 0. Only then are the arguments searched."""
     kernel_masks = call.mask is None or call.mask is CAUSAL  # of its own, block by block
-    if logsum is not None and kernel_masks and _last_row_is_sound(output, logsum):
+    if kernel_masks and _edges_are_sound(output, logsum):
         shown = False
     else:
         shown = math.isnan(output.sum().item())
@@ -64,10 +64,12 @@ def _search(call: Call, output: Tensor) -> None:
         )
 
 
-def _last_row_is_sound(output: Tensor, logsum: Tensor) -> bool:
+def _edges_are_sound(output: Tensor, logsum: Tensor | None) -> bool:
     """A tenth of looking at the whole output: the last query sees every key and every value, so
-    what is wrong with one shows in its row; what is wrong with a query, in its log-sum-exp."""
-    return math.isfinite(logsum.sum().item()) and math.isfinite(output.select(2, -1).sum().item())
+    what is wrong with one shows in its row; what is wrong with a query, in its log-sum-exp, or in
+    the first column of the output."""
+    queries = output.select(-1, 0) if logsum is None else logsum
+    return math.isfinite(queries.sum().item()) and math.isfinite(output.select(-2, -1).sum().item())
 
 
 def _holds_infinity(tensor: Tensor | None) -> bool:

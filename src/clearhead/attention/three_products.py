@@ -62,28 +62,26 @@ def three_products(
     columns = key.reshape(batch * kv_heads, keys, key_dim).transpose(1, 2)
     values = value.reshape(batch * kv_heads, keys, value_dim)
     hidden = _future(queries, keys, heads // kv_heads) if causal else None
-    mixed = query.new_empty(*rows.shape[:2], value_dim)
-    for some, run in _blocks(*rows.shape[:2], keys):
-        seen = None if hidden is None else hidden[run]
-        _three(rows[some, run], columns[some], values[some], seen, scale, mixed[some, run])
+    if rows.shape[0] * rows.shape[1] * keys <= SCORES_AT_ONCE:
+        mixed = torch.bmm(_weights(rows, columns, hidden, scale), values)
+    else:
+        mixed = query.new_empty(*rows.shape[:2], value_dim)
+        for some, run in _blocks(*rows.shape[:2], keys):
+            seen = None if hidden is None else hidden[run]
+            weights = _weights(rows[some, run], columns[some], seen, scale)
+            mixed[some, run] = torch.bmm(weights, values[some])
     return mixed.view(batch, heads, queries, value_dim)
 
 
-def _three(
-    rows: Tensor, columns: Tensor, values: Tensor, hidden: Tensor | None, scale: float, out: Tensor
-) -> None:
-    """The three operations on one block; the scores are nobody's afterwards."""
+def _weights(rows: Tensor, columns: Tensor, hidden: Tensor | None, scale: float) -> Tensor:
+    """softmax(scale · rows · columns + hidden), in memory that the next call uses again."""
     shape = (rows.shape[0], rows.shape[1], columns.shape[2])
     scores = SCRATCH.floats(math.prod(shape))[: math.prod(shape)].view(shape)
     if hidden is None:
         torch.baddbmm(scores, rows, columns, beta=0, alpha=scale, out=scores)
     else:
         torch.baddbmm(hidden, rows, columns, alpha=scale, out=scores)
-    torch.softmax(scores, -1, out=scores)
-    if out.is_contiguous():
-        torch.bmm(scores, values, out=out)
-    else:
-        out.copy_(torch.bmm(scores, values))
+    return torch.softmax(scores, -1, out=scores)
 
 
 def _blocks(matrices: int, rows: int, keys: int) -> list[tuple[slice, slice]]:
@@ -91,8 +89,6 @@ def _blocks(matrices: int, rows: int, keys: int) -> list[tuple[slice, slice]]:
 
     Never a single matrix, and runs of rows that are the same whatever the number of matrices.
     """
-    if matrices * rows * keys <= SCORES_AT_ONCE:
-        return [(slice(None), slice(None))]
     fewest = max(2, torch.get_num_threads())
     length = max(1, min(rows, SCORES_AT_ONCE // (fewest * keys)))
     several = max(fewest, SCORES_AT_ONCE // (length * keys))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,8 +23,14 @@ from clearhead.cli.looking_options import (
 from clearhead.errors import InputError
 
 if TYPE_CHECKING:
+    from clearhead.checkpoints.load import Loaded
     from clearhead.explain.roles.counting import Progress
     from clearhead.views.roles_shown import ShownRoles
+
+
+HEAD = re.compile(r"([A-Z])(\d+)H(\d+)")
+COUNTED = ("model", "properties", "words", "layers", "spacy")  # options that the counts depend on
+KEPT = 8  # files of counts, some megabytes each
 
 
 @click.command("heads")
@@ -40,14 +47,15 @@ if TYPE_CHECKING:
 @click.option("--switch-off", type=click.IntRange(min=0), default=6, show_default=True,
               metavar="N", help="Switch off the best heads of N roles: what changes?")  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="Every role in the table.")
-@click.option("--fresh", is_flag=True, help="Do not go on from an interrupted run.")
+@click.option("--fresh", is_flag=True, help="Count anew what was counted before.")
 @output_options
 def command(corpus: str | None = None, **options: Any) -> None:
     """Say what each head of a model does, with evidence, or that no role was found.
 
     CORPUS is a .conllu file, a .tsv of coreference (text, pronoun, antecedent), or plain text.
-    Without it, built-in text. An interrupted run goes on where it stopped. With several processes
-    (torchrun … -m clearhead heads) each counts its share of the sentences.
+    Without it, built-in text. An interrupted run goes on where it stopped, and what was counted is
+    not counted again to be shown in another way. With several processes (torchrun … -m clearhead
+    heads) each counts its share of the sentences.
     """
     from clearhead.explain.roles.sharing import process_share
 
@@ -58,34 +66,73 @@ def command(corpus: str | None = None, **options: Any) -> None:
 
 
 def _found(corpus: str | None, options: dict[str, Any], share: tuple[int, int]) -> ShownRoles:
-    from clearhead.checkpoints.cache_folder import cache_folder
     from clearhead.views.roles_shown import roles
 
+    _check(corpus, options)
+    properties, layers = _properties(options), _layers(options["layers"])
+    keep = _counts_file(corpus, options, share)
+    loaded = load_model(options["model"])
+    _check_head(options["head"], loaded)
+    try:
+        with _bars(shown=share[0] == 0) as progress:
+            return roles(
+                loaded,
+                None if corpus is None else Path(corpus),
+                properties=properties,
+                layers=layers,
+                spacy=options["spacy"],
+                interventions=options["switch_off"],
+                keep=keep,
+                share=share,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        if keep.exists() and share[0] == 0:
+            click.echo("What was counted is kept: the same command goes on from there.", err=True)
+        raise
+
+
+def _check(corpus: str | None, options: dict[str, Any]) -> None:
+    """What can be said before a model is loaded."""
     if corpus is not None and not Path(corpus).exists():
         raise InputError(
             f"there is no file {corpus!r}.",
             hint="a corpus is a .conllu file, a .tsv of coreference, or a text file.",
         )
-    name = hashlib.blake2b(
-        repr([corpus and str(Path(corpus).resolve()), sorted(options.items()), share]).encode(),
-        digest_size=8,
-    ).hexdigest()
+    if options["head"] is not None and not HEAD.fullmatch(options["head"]):
+        raise InputError(f"a head is written L16H5: layer 16, head 5; {options['head']!r} came.")
+
+
+def _check_head(head: str | None, loaded: Loaded) -> None:
+    """Whether the model has the head, before everything is counted for it."""
+    if head is None:
+        return
+    name = HEAD.fullmatch(head)
+    assert name is not None
+    config = loaded.config
+    letter = "L" if config.encoder_layers is None else "E"  # of an encoder-decoder the encoder
+    layers = config.encoder_layers or config.layers
+    if name[1] != letter or int(name[2]) >= layers or int(name[3]) >= config.heads:
+        raise InputError(
+            f"{loaded.name} has no head {head}: its heads are {letter}0H0 … "
+            f"{letter}{layers - 1}H{config.heads - 1}."
+        )
+
+
+def _counts_file(corpus: str | None, options: dict[str, Any], share: tuple[int, int]) -> Path:
+    """Where the counts of this work are kept; of those of other works only the newest stay."""
+    from clearhead.checkpoints.cache_folder import cache_folder
+
+    work = [corpus and str(Path(corpus).resolve()), *(options[name] for name in COUNTED), share]
+    name = hashlib.blake2b(repr(work).encode(), digest_size=8).hexdigest()
     keep = cache_folder() / "roles" / f"{name}.counts"
     if options["fresh"]:
         keep.unlink(missing_ok=True)
-    loaded = load_model(options["model"])
-    with _bars(shown=share[0] == 0) as progress:
-        return roles(
-            loaded,
-            None if corpus is None else Path(corpus),
-            properties=_properties(options),
-            layers=_layers(options["layers"]),
-            spacy=options["spacy"],
-            interventions=options["switch_off"],
-            keep=keep,
-            share=share,
-            progress=progress,
-        )
+    if share == (0, 1):
+        others = sorted(keep.parent.glob("*.counts"), key=lambda path: -path.stat().st_mtime)
+        for path in others[KEPT:]:
+            path.unlink(missing_ok=True)
+    return keep
 
 
 def _properties(options: dict[str, Any]) -> list[Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "smollm2"
 FILES = ("html", "svg", "png", "json", "csv")
 LONGEST_PATH = 255
+FILE_ENDINGS = (".txt", ".md", ".rst", ".trace", ".csv", ".tsv", ".json", ".html", ".py", "/")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 AIDS = (
@@ -70,7 +72,23 @@ def text_of(given: str) -> str:
     """A text as it is; the content of a file if it names one; standard input for "-"."""
     if given == "-":
         return read_prompt("-", None)
-    return read_prompt(None, given) if is_file(given) else given
+    if is_file(given):
+        return read_prompt(None, given)
+    if _means_a_file(given):
+        what = "is a folder" if Path(given).is_dir() else "is not there"
+        raise InputError(
+            f"{given} {what}: a text, a text file, a saved trace or - is wanted.",
+            hint=f"to look at these characters themselves: echo {shlex.quote(given)} | "
+            f"{program()} look -",
+        )
+    return given
+
+
+def _means_a_file(given: str) -> bool:
+    """Whether an argument that is no file was most likely meant as one."""
+    if len(given) > LONGEST_PATH or not given.isprintable() or any(map(str.isspace, given)):
+        return False
+    return given.endswith(FILE_ENDINGS) or given.startswith(("./", "../", "/", "~/"))
 
 
 def is_file(given: str) -> bool:

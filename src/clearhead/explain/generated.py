@@ -9,6 +9,7 @@ from clearhead.explain.telling import Field, TileOf, agreement
 from clearhead.trace.passage import Passage
 
 SHOWN = 3  # sources of a token
+WEAKEST = 0.005  # a source that would be shown as 0.00 is none
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ def written_tokens(
         sources = tuple(
             Source(column, field.columns[column], shown_number(weight), None, head)
             for column, weight, head in found.sources(number, SHOWN)
+            if weight >= WEAKEST
         )
         told.append(Written(marks[place].text, place, written.probabilities[number], sources))
     return tuple(told)

@@ -100,7 +100,7 @@ def _reasons(
 
 
 def _reason(column: int, mark: Mark, first: int, own: int, causal: bool) -> str:
-    if mark.special and mark.text == "⟨pad⟩":
+    if mark.special and mark.text.casefold() == "⟨pad⟩":
         return "padding"
     if causal and column > own:
         return "future"

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from clearhead.explain.pictures import HEADLINE, Aids
+from collections.abc import Sequence
+
+from clearhead.explain.layer_group import LayerGroup
+from clearhead.explain.pictures import HEADLINE, Aids, Mark
 
 POOLED = {"max": "the largest", "mean": "the mean", "sum": "the sum"}
 
 
 def notes_of(
-    aids: Aids, *, merged: bool, hidden: str, pooled: str, written: bool, more: tuple[str, ...] = ()
+    aids: Aids, group: LayerGroup, *, pooled: str = "", more: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    """The notes as sentences.
-
-    ``merged``: some word has several tokens. ``hidden``: what is hidden, in words, or "".
-    ``pooled``: over what heads are put together, or "". ``written``: rows are what was written.
-    """
+    """The notes as sentences; ``pooled``: over what heads are put together, or ""."""
+    merged = any(len(mark.tokens) > 1 for mark in (*group.rows, *group.columns))
+    hidden = _hidden_name([group.columns[place] for place in group.hidden(aids)])
     said = [
         "Subwords are merged: attention into a word is summed, out of it averaged."
         if aids.words and merged
@@ -26,7 +27,7 @@ def notes_of(
         else "",
         "Colours are logarithmic." if aids.colour == "log" else "",
         "A row is the query that wrote the word; it had read the words before it."
-        if written
+        if group.kind == "cross"
         else "",
         *more,
         HEADLINE,
@@ -34,7 +35,8 @@ def notes_of(
     return tuple(note for note in said if note)
 
 
-def hidden_name(first: bool, special: bool) -> str:
+def _hidden_name(hidden: Sequence[Mark]) -> str:
     """What is hidden, in words; "" if nothing is."""
-    parts = ["the first token"] * first + ["special tokens"] * special
-    return " and ".join(parts)
+    first = ["the first token"] * any(not mark.special for mark in hidden)
+    special = ["special tokens"] * any(mark.special for mark in hidden)
+    return " and ".join(first + special)

@@ -14,7 +14,7 @@ from clearhead.explain.generated import WrittenText
 from clearhead.explain.look import Look
 from clearhead.explain.pictures import Aids
 from clearhead.generation.generate import check_count, generate
-from clearhead.generation.prompt import check_fits, prompt_ids, start_ids, tokenizer_of
+from clearhead.generation.prompt import prompt_ids, start_ids, tokenizer_of
 from clearhead.generation.torch_runner import context_of
 from clearhead.models.decoder import Decoder
 from clearhead.models.encoder_decoder import EncoderDecoder
@@ -84,7 +84,6 @@ def _read(
     if count:
         return _continued(loaded, passage, count)
     ids = [token.id for token in passage.tokens]
-    check_fits(ids, context_of(loaded.config))
     options = {"last_only": True} if isinstance(loaded.model, Decoder) else {}
     with _quiet(loaded), watch(loaded.model, values=True) as seen:
         loaded.model(_row(loaded, ids), **options)
@@ -141,6 +140,12 @@ def _passage(loaded: Loaded, text: str) -> Passage:
     """The text's tokens as the model reads them: a decoder's text does not end with EOS."""
     passage = passage_of(tokenizer_of(loaded, "looking at a text"), text)
     ids = prompt_ids(loaded, text)
+    context = context_of(loaded.config)
+    if context is not None and len(ids) > context:
+        raise InputError(
+            f"the text has {len(ids):,} tokens, and this model's context holds {context:,}.",
+            hint="look at a part of it, or take a model with a longer context (clearhead models).",
+        )
     return Passage(text, passage.tokens[: len(ids)])
 
 

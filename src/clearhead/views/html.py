@@ -17,13 +17,13 @@ from clearhead.views.page_data import PageData, page_of_look, page_of_picture
 
 SCRIPTS = (
     "parts.js", "data.js", "sentence.js", "bars.js", "heatmap.js", "gallery.js", "steps.js",
-    "view.js",
+    "written.js", "view.js",
 )  # fmt: skip
 
 
 def html_page(insight: Any) -> str:
     """The whole file."""
-    title = markup_text(_title(insight))
+    title = markup_text(page_title(insight))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -67,7 +67,8 @@ def _static(insight: Any) -> str:
     )
 
 
-def _title(insight: Any) -> str:
+def page_title(insight: Any) -> str:
+    """What a page of the insight is called."""
     text = getattr(insight, "text", "") or getattr(insight, "title", "")
     text = text or getattr(insight, "head", "") or ""
     short = text if len(text) <= 60 else f"{text[:59]}…"

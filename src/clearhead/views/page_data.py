@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from clearhead.explain.choice import ALL
 from clearhead.explain.generated import Written
 from clearhead.explain.look import Look
 from clearhead.explain.pictures import HEADLINE, Aids, HeadPicture, Mark
-from clearhead.views.page_axes import Axes, mark_band, token_band, token_texts
+from clearhead.views.page_axes import Axes, token_texts
 from clearhead.views.page_blocks import Blocks, row_bytes
 from clearhead.views.page_groups import Group, Layer, group_weights, groups_of
 from clearhead.views.page_vectors import add_vectors
@@ -68,14 +69,13 @@ def page_of_look(look: Look, *, budget: int = BUDGET) -> PageData:
             for layer in group.layers
         ],
         "groups": [_group_meta(group, look, axes, bands, data.blocks, groups) for group in groups],
-        "chosen": {"head": _chosen(look, groups), "word": look.chosen_word},
+        "chosen": {"head": _chosen(look), "word": look.chosen_word},
         "why": _sentence(look.why),
         "proof": {"exact": look.proof.exact, "text": str(look.proof)},
-        "vectors": add_vectors(data.blocks, [layer.view for layer in layers], look.chosen_head),
+        "vectors": add_vectors(data.blocks, [layer.view for layer in layers], _chosen(look)),
         "without_vectors": WITHOUT_VECTORS,
         "gallery": _gallery(look, groups[0], data.blocks),
-        "generated": [_generated(one) for one in look.generated],
-    }
+    } | _written_meta(look, axes)  # fmt: skip
     said = _cut_meta(rows, cut)
     _finish(data.meta, axes, bands, look.aids, said, look.notes)
     return data
@@ -105,6 +105,7 @@ def page_of_picture(picture: HeadPicture) -> PageData:
         "title": "one head", "headline": HEADLINE, "layers": [layer], "groups": [],
         "chosen": {"head": picture.head, "word": int(strong.max(axis=1).argmax())},
         "why": "", "proof": None, "vectors": {}, "gallery": None, "generated": [],
+        "written_from": None, "writing": None,
         "without_vectors": "This file holds the weights of one head.",
     }  # fmt: skip
     _finish(data.meta, axes, bands, picture.aids, _cut_meta({"": rows}, 1), picture.notes)
@@ -126,8 +127,7 @@ class _Bands:
 
 
 def _layer_meta(layer: Layer, group: int, look: Look, axes: Axes, bands: _Bands) -> dict[str, Any]:
-    facts, view = layer.view.record.facts, layer.view
-    band = token_band(view)
+    facts = layer.view.record.facts
     return {
         "name": layer.name,
         "heads": layer.heads,
@@ -137,7 +137,7 @@ def _layer_meta(layer: Layer, group: int, look: Look, axes: Axes, bands: _Bands)
         "scale": facts.scale,
         "softcap": facts.softcap,
         "hidden": list(layer.hidden),
-        "band": None if band is None else bands.number(mark_band(band, layer.rows, layer.columns)),
+        "band": bands.number(layer.band),
     } | _axis_numbers(layer, look, axes)
 
 
@@ -162,14 +162,13 @@ def _group_meta(
     first, number = group.layers[0], groups.index(group)
     assert group.largest is not None and group.mean is not None
     suffix = POOLS.get(group.letter, "") if len(groups) > 1 else ""
-    band = token_band(first.view)
     return {
         "name": f"all {len(group.heads)} heads{suffix}",
         "heads": group.heads,
         "count": len(group.heads),
         "kind": first.view.record.facts.kind,
         "hidden": list(first.hidden),
-        "band": None if band is None else bands.number(mark_band(band, first.rows, first.columns)),
+        "band": bands.number(first.band),
         "block": {
             "max": blocks.add(f"all-{number}-max", row_bytes(group.largest)),
             "mean": blocks.add(f"all-{number}-mean", row_bytes(group.mean)),
@@ -177,10 +176,9 @@ def _group_meta(
     } | _axis_numbers(first, look, axes)
 
 
-def _chosen(look: Look, groups: list[Group]) -> str | None:
-    """The chosen head; None where all heads together, or a layer's, were chosen."""
-    names = {name for group in groups for name in group.heads}
-    return look.chosen_head if look.chosen_head in names else None
+def _chosen(look: Look) -> str:
+    """The chosen head or layer; "" where all heads together were chosen."""
+    return "" if look.chosen_head == ALL else look.chosen_head
 
 
 def _gallery(look: Look, group: Group, blocks: Blocks) -> dict[str, Any]:
@@ -208,10 +206,24 @@ def _gallery(look: Look, group: Group, blocks: Blocks) -> dict[str, Any]:
     }
 
 
-def _generated(written: Written) -> dict[str, Any]:
-    """One written token, and what was looked at to write it."""
+def _written_meta(look: Look, axes: Axes) -> dict[str, Any]:
+    """What was written; where it begins, if it follows a text; the axis of the writing queries."""
+    if not look.generated:
+        return {"generated": [], "written_from": None, "writing": None}
+    group = look.writing
+    rows = {token: row for row, mark in enumerate(group.rows) for token in mark.tokens}
+    return {
+        "generated": [_generated(one, rows[one.position - 1]) for one in look.generated],
+        "written_from": look.generated[0].position if group.kind == "self" else None,
+        "writing": axes.number(group.rows, "Text", look.text),
+    }
+
+
+def _generated(written: Written, row: int) -> dict[str, Any]:
+    """One written token, the row of the query that wrote it, and what that looked at."""
     return {
         "text": written.text,
+        "row": row,
         "probability": written.probability,
         "sources": [
             {"word": source.mark.text, "weight": source.weight, "head": source.head}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import adaptive_max_pool1d
+from torch.nn.functional import adaptive_max_pool1d, pad
 
 from clearhead.errors import InputError
 from clearhead.explain.look import Look
@@ -17,10 +17,11 @@ from clearhead.explain.marks import hidden_columns
 from clearhead.explain.pictures import Aids, Mark
 from clearhead.explain.tiles import tile
 from clearhead.trace.head_view import HeadView
+from clearhead.views.page_axes import mark_band, token_band
 from clearhead.views.strongest import Strongest, by_head, joined, strongest
 
 LONGEST = 65_536  # words: columns are counted in 16 bits
-TILE = 16_000_000  # weights that are computed at once
+TILE = 4_000_000  # weights that are computed at once
 GALLERY_SIZE = 24
 
 
@@ -34,6 +35,7 @@ class Layer:
     rows: tuple[Mark, ...]
     columns: tuple[Mark, ...]
     hidden: tuple[int, ...]
+    band: dict[str, list[int]] | None  # the run of columns that each row sees; None: no runs
 
 
 @dataclass
@@ -55,6 +57,7 @@ class Group:
 def groups_of(look: Look) -> list[Group]:
     """Layers by their axes, those of the chosen head first."""
     groups: dict[Any, Group] = {}
+    bands: dict[Any, dict[str, list[int]]] = {}
     for summary in look.layers:
         rows, columns = look.axes(summary.name)
         if max(len(rows), len(columns)) > LONGEST:
@@ -68,11 +71,26 @@ def groups_of(look: Look) -> list[Group]:
         aids = look.aids if look.aids.hide != "nothing" else replace(look.aids, hide=Aids().hide)
         causal = summary.causal and summary.kind == "self"
         hidden = hidden_columns(columns, aids, causal=causal)
-        layer = Layer(summary.name, view, heads, rows, columns, hidden)
+        band = _band(view, rows, columns, bands)
+        layer = Layer(summary.name, view, heads, rows, columns, hidden, band)
         key = (summary.name[0], len(rows), len(columns), hidden)
         groups.setdefault(key, Group(summary.name[0], [])).layers.append(layer)
-    letter = look.chosen_head[0]
+    letter = look.shown_layers[0][0]
     return sorted(groups.values(), key=lambda group: group.letter != letter)
+
+
+def _band(
+    view: HeadView, rows: tuple[Mark, ...], columns: tuple[Mark, ...], known: dict[Any, Any]
+) -> dict[str, list[int]] | None:
+    """The band of a layer; most layers of a model share one, so that it is made once."""
+    tokens = token_band(view)
+    if tokens is None:
+        return None
+    key = (id(rows), id(columns), *(side.tobytes() for side in tokens))
+    if key not in known:
+        known[key] = mark_band(tokens, rows, columns)
+    found: dict[str, list[int]] = known[key]
+    return found
 
 
 def group_weights(group: Group, look: Look) -> dict[str, Strongest]:
@@ -80,25 +98,27 @@ def group_weights(group: Group, look: Look) -> dict[str, Strongest]:
     parts: dict[str, list[Strongest]] = {layer.name: [] for layer in group.layers}
     largest, means = [], []
     first = group.layers[0]
-    shape = (len(first.rows), len(first.columns))
+    ends = _ends(group)
     group.maps = {layer.name: _no_map(layer) for layer in group.layers}
     for run in _row_runs(first):
         rows = range(len(first.rows))[run]
-        most, total = torch.full((len(rows), shape[1]), -1.0), torch.zeros(len(rows), shape[1])
-        best, count = torch.zeros(len(rows), shape[1], dtype=torch.int32), 0
+        # Nobody computes what the mask forbids: in a causal model half of all weights.
+        shape = (len(rows), max(1, *ends[run]))
+        most, total = torch.full(shape, -1.0), torch.zeros(shape)
+        best, count = torch.zeros(shape, dtype=torch.int32), 0
         for layer in group.layers:
-            marks = layer.rows[run]
-            weights = tile(layer.view, marks, layer.columns, look.aids.measure, limit=None)
-            parts[layer.name].append(strongest(weights.flatten(0, 1), layer.hidden))
+            seen, hidden = layer.columns[: shape[1]], _below(layer.hidden, shape[1])
+            weights = tile(layer.view, layer.rows[run], seen, look.aids.measure, limit=None)
+            parts[layer.name].append(strongest(weights.flatten(0, 1), hidden))
             total += weights.sum(dim=0)
             for head in weights:
                 best.masked_fill_(head > most, count)
                 torch.maximum(most, head, out=most)
                 count += 1
-            if layer.hidden:
-                weights[:, :, list(layer.hidden)] = 0.0
-            _pool_into(group.maps[layer.name], weights, rows, shape[0])
-        mean = strongest(total / count, first.hidden)
+            if hidden:
+                weights[:, :, list(hidden)] = 0.0
+            _pool_into(group.maps[layer.name], weights, rows, layer)
+        mean = strongest(total / count, _below(first.hidden, shape[1]))
         # Of the largest of many heads nothing adds up, so nothing can be missing either.
         pooled = strongest(most, (), best.long())
         largest.append(replace(pooled, hidden=mean.hidden, totals=np.zeros(len(rows))))
@@ -107,15 +127,31 @@ def group_weights(group: Group, look: Look) -> dict[str, Strongest]:
     return {layer.name: by_head(parts[layer.name], len(layer.heads)) for layer in group.layers}
 
 
+def _ends(group: Group) -> list[int]:
+    """For each row one past the last column that some layer lets it see."""
+    first = group.layers[0]
+    ends = [0] * len(first.rows)
+    for layer in group.layers:
+        if layer.band is None:
+            return [len(first.columns)] * len(first.rows)
+        ends = list(map(max, ends, layer.band["high"]))
+    return ends
+
+
+def _below(places: tuple[int, ...], end: int) -> tuple[int, ...]:
+    return tuple(place for place in places if place < end)
+
+
 def _no_map(layer: Layer) -> Tensor:
     cells = (min(GALLERY_SIZE, len(layer.rows)), min(GALLERY_SIZE, len(layer.columns)))
     return torch.zeros(len(layer.heads), *cells)
 
 
-def _pool_into(small: Tensor, weights: Tensor, rows: range, count: int) -> None:
-    """The largest weight in each cell of the small maps, for some of ``count`` rows."""
-    columns = adaptive_max_pool1d(weights, small.shape[2])
-    cells = np.array([row * small.shape[1] // count for row in rows])
+def _pool_into(small: Tensor, weights: Tensor, rows: range, layer: Layer) -> None:
+    """The largest weight in each cell of the small maps, for some of the layer's rows."""
+    whole = pad(weights, (0, len(layer.columns) - weights.shape[2]))
+    columns = adaptive_max_pool1d(whole, small.shape[2])
+    cells = np.array([row * small.shape[1] // len(layer.rows) for row in rows])
     for cell in np.unique(cells).tolist():
         largest = columns[:, torch.from_numpy(cells == cell)].amax(dim=1)
         small[:, cell] = torch.maximum(small[:, cell], largest)

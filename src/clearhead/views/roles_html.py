@@ -1,7 +1,12 @@
-"""Roles as one self-contained HTML file: picture, table, and each head's evidence to open."""
+"""Roles as one self-contained HTML file: picture, table, and each head's evidence to open.
+
+A line of the table opens by a click on it or on its head in the picture. There is no script:
+browsers open what holds the target of a link. So it also works in a notebook that runs none.
+"""
 
 from __future__ import annotations
 
+import html
 from importlib import resources
 
 from clearhead.explain.roles.examples import Example
@@ -11,119 +16,152 @@ from clearhead.views.escape import markup_text
 from clearhead.views.roles_text import (
     CAUTION,
     HEADINGS,
+    Cell,
     cells,
     effect_text,
     example_pieces,
+    percent,
     row,
     signs,
-    title,
     told,
 )
-from clearhead.views.svg_parts import colour_at, ink_on
+
+SHADES = 5  # of a cell, by how often its head is right
+FRAME = "clearhead-roles"
 
 
-def roles_page(roles: Roles) -> str:
-    """The whole file."""
+def roles_page(roles: Roles, *, framed: bool = False) -> str:
+    """The whole file, or what stands in a frame: there links start from the page around it,
+    unless the base says otherwise."""
+    base = '<base href="about:srcdoc">' if framed else ""
+    style = resources.files("clearhead.views").joinpath("page/roles.css").read_text("utf-8")
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">{base}'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
-        f"<title>clearhead – {markup_text(title(roles))}</title>"
-        "<style>body{margin:0;background:#fbfbf9}"
-        "@media (prefers-color-scheme:dark){body{background:#15171c}}</style>"
-        f"</head><body>\n{roles_fragment(roles)}\n</body></html>\n"
+        f"<title>clearhead – {markup_text(roles.title)}</title><style>{style}</style>"
+        f"</head><body>\n{_body(roles)}\n</body></html>\n"
     )
 
 
-def roles_fragment(roles: Roles) -> str:
-    """The same as one element, for a notebook or somebody else's page."""
-    totals = roles.tally.totals
-    notes = "".join(f"<li>{markup_text(note)}</li>" for note in (*roles.notes, CAUTION))
-    style = resources.files("clearhead.views").joinpath("page/roles.css").read_text("utf-8")
-    evidence = "".join(_evidence(roles, role) for role in told(roles))
+def roles_frame(roles: Roles, still: str) -> str:
+    """The page in a frame of its own, for a notebook: links of several cannot meet.
+
+    A notebook that is not trusted loses frames and styles: then ``still`` is seen, a picture.
+    """
+    page = html.escape(roles_page(roles, framed=True), quote=True)
+    style = (
+        f"iframe.{FRAME}{{width:100%;height:720px;border:0;resize:vertical;overflow:auto}}"
+        f"iframe.{FRAME}+div{{display:none}}"
+    )
     return (
-        f'<style>{style}</style>\n<div class="roles"><h1>{markup_text(title(roles))}</h1>'
+        f'<style>{style}</style><iframe class="{FRAME}" srcdoc="{page}" sandbox '
+        f'title="clearhead: what each head does"></iframe><div>{still}</div>'
+    )
+
+
+def _body(roles: Roles) -> str:
+    totals, anchors = roles.tally.totals, _anchors(roles)
+    notes = "".join(f"<li>{markup_text(note)}</li>" for note in (*roles.notes, CAUTION))
+    letters = signs(roles)
+    found = "".join(
+        _role(roles, role, letters[role.property], anchors[role.head, role.property])
+        for role in told(roles)
+    )
+    return (
+        f'<main class="roles"><h1>{markup_text(roles.title)}</h1>'
         f'<p class="quiet">{totals["sentences"]:,} sentences, {totals["tokens"]:,} tokens. One '
         "half finds a role, the other confirms it and gives these numbers.</p>"
-        f'<div class="side">{_map(roles)}{_table(roles)}</div>'
-        f"<h2>The evidence</h2>{evidence or '<p>No role found.</p>'}"
-        f"<footer><ul>{notes}</ul></footer></div>"
+        f'<div class="side">{_map(roles, anchors)}<section class="list">{_heading()}'
+        f"{found or '<p>No role found.</p>'}</section></div>"
+        f"<footer><ul>{notes}</ul></footer></main>"
     )
 
 
-def _map(roles: Roles) -> str:
+def _anchors(roles: Roles) -> dict[tuple[str, str], str]:
+    """A name for each role's evidence: its head's, and a number from the second role on."""
+    many: dict[str, int] = {}
+    names = {}
+    for role in told(roles):
+        many[role.head] = many.get(role.head, 0) + 1
+        number = f"-{many[role.head]}" if many[role.head] > 1 else ""
+        names[role.head, role.property] = markup_text(f"role-{role.head}{number}")
+    return names
+
+
+def _map(roles: Roles, anchors: dict[tuple[str, str], str]) -> str:
     rows = cells(roles)
     heads = max(len(one) for one in rows)
     heading = "".join(f'<th scope="col">{head}</th>' for head in range(heads))
-    lines = [f"<tr><th></th>{heading}</tr>"]
+    lines = [f'<tr><th><span class="unseen">layer and head</span></th>{heading}</tr>']
     for one in rows:
-        name = markup_text(one[0].head.split("H")[0])
-        drawn = []
-        for cell in one:
-            if cell.role is None:
-                said = f"{cell.head}: no role found"
-                drawn.append(f'<td title="{markup_text(said)}">{markup_text(cell.sign)}</td>')
-                continue
-            strength = 0.25 + 0.75 * cell.role.confirmed.accuracy
-            said = markup_text(f"{cell.head}: {cell.role.property}")
-            colours = f"background:{colour_at(strength)};color:{ink_on(strength)}"
-            drawn.append(
-                f'<td style="{colours}"><a href="#{_anchor(cell.role)}" title="{said}" '
-                f'aria-label="{said}">{markup_text(cell.sign)}</a></td>'
-            )
-        lines.append(f'<tr><th scope="row">{name}</th>{"".join(drawn)}</tr>')
-    return f'<div class="scroll"><table class="map">{"".join(lines)}</table></div>'
-
-
-def _table(roles: Roles) -> str:
-    letters = signs(roles)
-    heading = "".join(
-        f'<th scope="col"{_number(place)}>{markup_text(text)}</th>'
-        for place, text in enumerate(("", *HEADINGS))
-    )
-    lines = []
-    for role in told(roles):
-        drawn = "".join(
-            f"<td{_number(place)}>{markup_text(text)}</td>"
-            for place, text in enumerate((letters[role.property], *row(role)))
-        )
-        lines.append(f"<tr>{drawn}</tr>")
+        name = markup_text(one[0].head.rpartition("H")[0])
+        drawn = "".join(_cell(cell, anchors) for cell in one)
+        lines.append(f'<tr><th scope="row">{name}</th>{drawn}</tr>')
     return (
-        f'<div class="scroll"><table class="list"><thead><tr>{heading}</tr></thead>'
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
+        f'<nav id="map" aria-label="all heads"><div class="scroll"><table class="map">'
+        f'{"".join(lines)}</table></div><p class="quiet">Layers down, heads across. A letter is a '
+        "role, the stronger its colour the more often right; a click shows the evidence. · rests "
+        "on the first or special tokens.</p></nav>"
     )
 
 
-def _number(place: int) -> str:
-    return ' class="number"' if place > 2 else ""
+def _cell(cell: Cell, anchors: dict[tuple[str, str], str]) -> str:
+    if cell.role is None:
+        said = markup_text(f"{cell.head}: no role found")
+        return f'<td title="{said}">{markup_text(cell.sign)}</td>'
+    right = cell.role.confirmed.accuracy
+    said = markup_text(f"{cell.head}: {cell.role.property}, {percent(right)} right")
+    return (
+        f'<td class="shade-{min(SHADES - 1, int(SHADES * right))}">'
+        f'<a href="#{anchors[cell.head, cell.role.property]}" title="{said}" '
+        f'aria-label="{said}">{markup_text(cell.sign)}</a></td>'
+    )
 
 
-def _evidence(roles: Roles, role: Role) -> str:
-    score = role.confirmed
-    alike = score.at_random_alike
-    free = f"best fixed offset ({score.offset:+d}) {score.at_offset:.0%}" if score.at_offset else ""
-    free = "; ".join(
-        part
-        for part in (
-            free,
-            f"at random {score.at_random:.0%}",
-            "" if alike is None else f"at random among words of the same kind {alike:.0%}",
+def _heading() -> str:
+    return f'<div class="row heading">{_columns(("", *HEADINGS))}</div>'
+
+
+def _columns(texts: tuple[str, ...]) -> str:
+    return "".join(
+        f'<span class="{name}">{markup_text(text)}</span>'
+        for name, text in zip(
+            ("sign", "head", "name", "number", "number more", "number more", "number more",
+             "number more"), texts, strict=True
         )
-        if part
-    )
+    )  # fmt: skip
+
+
+def _role(roles: Roles, role: Role, letter: str, anchor: str) -> str:
     examples = "".join(_example(one) for one in roles.examples.get((role.head, role.property), ()))
     effects = "".join(
-        f"<p>{markup_text(effect_text(effect))}</p>"
+        f"<p>{markup_text(effect_text(effect))}.</p>"
         for effect in roles.effects
         if (effect.head, effect.property) == (role.head, role.property)
     )
     left_out = "<p>The first and special tokens are left out: it rests there.</p>"
     return (
-        f'<details id="{_anchor(role)}"><summary><b>{markup_text(role.head)}</b> '
-        f"{markup_text(role.property)}: {score.accuracy:.0%} of {score.cases:,} cases</summary>"
-        f"<p>For free: {markup_text(free)}. Found with {role.found.accuracy:.0%} of "
-        f"{role.found.cases:,} cases on the first half.</p>"
-        f"{left_out if role.left_out else ''}{examples}{effects}</details>"
+        f'<details><summary class="row">{_columns((letter, *row(role)))}</summary>'
+        f'<div class="evidence" id="{anchor}"><p>{markup_text(_numbers(role))}</p>'
+        f"{left_out if role.left_out else ''}{examples}{effects}"
+        '<p class="back"><a href="#map">back to the map</a></p></div></details>'
+    )
+
+
+def _numbers(role: Role) -> str:
+    """What the columns say, in words: narrow screens show only some of them."""
+    score, found = role.confirmed, role.found
+    free = [f"at random {percent(score.at_random)}"]
+    if score.at_offset:
+        free.insert(0, f"best fixed offset ({score.offset:+d}) {percent(score.at_offset)}")
+    if score.at_random_alike is not None:
+        free.append(f"at random among words of the same kind {percent(score.at_random_alike)}")
+    low, high = score.interval
+    return (
+        f"Right in {percent(score.accuracy)} of {score.cases:,} cases ({100 * low:.0f} … "
+        f"{percent(high)}), with {score.mass:.2f} of the weight. For free: {'; '.join(free)}. "
+        f"Found with {percent(found.accuracy)} of {found.cases:,} cases on the other half."
     )
 
 
@@ -132,10 +170,5 @@ def _example(example: Example) -> str:
         f'<span class="{kind}">{markup_text(text)}</span>' if kind else markup_text(text)
         for text, kind in example_pieces(example)
     )
-    miss = "" if example.hit else " (a miss)"
+    miss = "" if example.hit else ' <span class="quiet">(a miss)</span>'
     return f'<blockquote dir="auto">{pieces}{miss}</blockquote>'
-
-
-def _anchor(role: Role) -> str:
-    letters = (mark if mark.isalnum() else "-" for mark in f"{role.head}-{role.property}")
-    return markup_text("role-" + "".join(letters))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,18 @@ from clearhead.errors import InputError
 from clearhead.explain.roles.corpus import CorpusLike
 from clearhead.explain.roles.reports import HeadEvidence
 from clearhead.explain.roles.roles import Roles, find_roles
-from clearhead.views.roles_html import roles_fragment, roles_page
+from clearhead.views import svg, tables, terminal
+from clearhead.views.roles_html import roles_frame, roles_page
 from clearhead.views.roles_svg import draw_roles
-from clearhead.views.roles_tables import roles_csv, roles_json
+from clearhead.views.roles_tables import role_rows, roles_json
 from clearhead.views.roles_terminal import evidence_parts, roles_parts
 from clearhead.views.shown import Shown
-from clearhead.views.terminal_parts import Drawn
+
+# Entered here and not there, so that a look need not load what roles consist of.
+terminal.RENDERERS |= {Roles: roles_parts, HeadEvidence: evidence_parts}
+svg.RENDERERS[Roles] = draw_roles
+tables.CSV[Roles] = role_rows
+OWN: dict[str, Callable[[Roles], str]] = {"html": roles_page, "json": roles_json}
 
 
 def roles(model: Any, corpus: CorpusLike = None, **options: Any) -> ShownRoles:
@@ -32,108 +37,49 @@ def roles(model: Any, corpus: CorpusLike = None, **options: Any) -> ShownRoles:
     return ShownRoles(find_roles(model, corpus, **options))
 
 
-class _Drawn(Shown):
-    """An insight about roles in the terminal."""
-
-    def _parts(self) -> Drawn:
-        raise NotImplementedError
-
-    def __rich__(self) -> Drawn:
-        """What ``rich`` prints."""
-        return self._parts()
-
-    def __str__(self) -> str:
-        return _plain(self._parts())
-
-    __repr__ = __str__
-
-
-class ShownRoles(_Drawn):
-    """The roles of a model, in every format."""
+class ShownRoles(Shown):
+    """The roles of a model, in every format; page and JSON are its own."""
 
     insight: Roles
 
-    def __init__(self, insight: Roles) -> None:
-        super().__init__(insight)
-
     def head(self, name: str) -> ShownHead:
         """One head with its roles, examples and effects."""
-        return ShownHead(self.insight.evidence(name))
+        return self.evidence(name)
+
+    def evidence(self, name: str, most: int = 5) -> ShownHead:
+        """The same, with so many of its best scores."""
+        return ShownHead(self.insight.evidence(name, most))
 
     def html(self, path: str | Path | None = None, *, open: bool = False) -> str | Path:
-        """The page: written to ``path``, or as text."""
-        del open
-        return roles_page(self.insight) if path is None else self._write("html", path)
-
-    def svg(self, path: str | Path | None = None) -> str | Path:
-        """The picture for papers: written to ``path``, or as text."""
-        return draw_roles(self.insight) if path is None else self._write("svg", path)
-
-    def png(self, path: str | Path | None = None) -> bytes | Path:
-        """The picture for slides: written to ``path``, or as bytes."""
-        return _png(self.insight) if path is None else self._write("png", path)
-
-    def csv(self, path: str | Path | None = None) -> str | Path:
-        """The table: written to ``path``, or as text."""
-        return roles_csv(self.insight) if path is None else self._write("csv", path)
+        """The page: written to ``path``, or as text; ``open`` shows it in a browser."""
+        if path is None and not open:
+            return roles_page(self.insight)
+        return super().html(path, open=open)
 
     def json(self, path: str | Path | None = None) -> str | Path:
         """Everything: written to ``path``, or as text."""
         return roles_json(self.insight) if path is None else self._write("json", path)
 
-    def _parts(self) -> Drawn:
-        return Drawn(functools.partial(roles_parts, self.insight))
-
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": roles_fragment(self.insight)}
+        bundle = super()._repr_mimebundle_()
+        return bundle | {"text/html": roles_frame(self.insight, bundle["text/html"])}
 
     def _write(self, name: str, path: str | Path) -> Path:
-        formats: dict[str, Callable[[], bytes]] = {
-            "html": lambda: roles_page(self.insight).encode(),
-            "svg": lambda: draw_roles(self.insight).encode(),
-            "png": lambda: _png(self.insight),
-            "csv": lambda: roles_csv(self.insight).encode(),
-            "json": lambda: roles_json(self.insight).encode(),
-            "txt": lambda: (str(self) + "\n").encode(),
-        }
-        content, path = formats[name](), Path(path)
+        if name not in OWN:
+            return super()._write(name, path)
+        path, content = Path(path), OWN[name](self.insight)
         try:
             with written_aside(path) as aside:
-                aside.write_bytes(content)
+                aside.write_text(content, encoding="utf-8")
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}.") from None
         return path
 
 
-class ShownHead(_Drawn):
-    """One head with its evidence, in the terminal and in a notebook."""
+class ShownHead(Shown):
+    """One head with its evidence, in the terminal and as plain text."""
 
     insight: HeadEvidence
 
-    def _parts(self) -> Drawn:
-        return Drawn(functools.partial(evidence_parts, self.insight))
-
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": str(self)}
-
-
-def _plain(drawn: Drawn, width: int = 80) -> str:
-    import io
-
-    from rich.console import Console
-
-    console = Console(
-        file=io.StringIO(), width=width, force_terminal=False, color_system=None, emoji=False,
-        markup=False, highlight=False, legacy_windows=False,
-    )  # fmt: skip
-    console.print(drawn)
-    assert isinstance(console.file, io.StringIO)
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
-
-
-def _png(roles: Roles) -> bytes:
-    from clearhead.views import svg
-    from clearhead.views.png import png
-
-    svg.RENDERERS.setdefault(Roles, draw_roles)
-    return png(roles)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clearhead.explain.roles.roles import Roles
-from clearhead.views.roles_text import CAUTION, HEADINGS, best_told, cells, row, signs, title
+from clearhead.views.roles_text import CAUTION, HEADINGS, best_told, cells, row, signs
 from clearhead.views.svg_parts import (
     INK,
     LINE,
@@ -25,7 +25,7 @@ MOST = 40  # lines of the table
 def draw_roles(roles: Roles) -> str:
     """The whole picture."""
     drawing = Drawing()
-    drawing.text(MARGIN, MARGIN + 14, title(roles), size=18, bold=True)
+    drawing.text(MARGIN, MARGIN + 14, roles.title, size=18, bold=True)
     rows = cells(roles)
     left, above, step = MARGIN + 44, MARGIN + 56, SIDE + GAP
     heads = max(len(one) for one in rows)
@@ -50,7 +50,7 @@ def draw_roles(roles: Roles) -> str:
     notes = ("Darker: right more often. Letters are those of the table; · rests on the first or "
              "special tokens.", *roles.notes, CAUTION)  # fmt: skip
     below = draw_notes(drawing, notes, MARGIN, below + 24, width - 2 * MARGIN)
-    return drawing.svg(width, below + 8, title(roles))
+    return drawing.svg(width, below + 8, roles.title)
 
 
 def _table(drawing: Drawing, roles: Roles, x: float, y: float) -> float:

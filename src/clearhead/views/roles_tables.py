@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from clearhead.explain.roles.roles import Roles
 from clearhead.explain.roles.scores import Score
-from clearhead.views.escape import visible_text
 
 COLUMNS = (
     "head", "property", "kind", "accuracy", "low", "high", "baseline", "best_offset", "at_offset",
@@ -18,24 +16,18 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def roles_csv(roles: Roles) -> str:
-    """One line for each role, and one for each head without any."""
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    writer.writerow(COLUMNS)
+def role_rows(roles: Roles) -> Iterator[list[Any]]:
+    """A heading, one line for each role, and one for each head without any."""
+    yield list(COLUMNS)
     for head in roles.heads:
         if not head.roles:
-            writer.writerow([head.name, "no role found", *[""] * (len(COLUMNS) - 2)])
+            yield [head.name, "no role found", *[""] * (len(COLUMNS) - 2)]
         for role in head.roles:
-            told = _score(role.confirmed)
-            writer.writerow(
-                [
-                    role.head, _cell(role.property), role.kind, *told.values(),
-                    f"{role.chance:.3g}", role.left_out, round(role.found.accuracy, 4),
-                    role.found.cases,
-                ]
-            )  # fmt: skip
-    return written.getvalue()
+            yield [
+                role.head, role.property, role.kind, *_score(role.confirmed).values(),
+                f"{role.chance:.3g}", role.left_out, round(role.found.accuracy, 4),
+                role.found.cases,
+            ]  # fmt: skip
 
 
 def roles_json(roles: Roles) -> str:
@@ -102,9 +94,3 @@ def _plain(data: Any) -> Any:
     if isinstance(data, float):
         return round(data, 6) if abs(data) != float("inf") else None
     return data
-
-
-def _cell(text: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
-    shown = visible_text(text)
-    return f"'{shown}" if shown.startswith(("=", "+", "-", "@")) else shown

@@ -27,7 +27,6 @@ from clearhead.views.roles_text import (
     percent,
     row,
     signs,
-    title,
     told,
 )
 from clearhead.views.terminal_parts import ACCENT, QUIET, indented
@@ -38,7 +37,7 @@ STYLES = {"": Style(), "query": Style(bold=True), "target": ACCENT, "miss": Styl
 
 def roles_parts(roles: Roles, width: int, most: int | None = SHOWN) -> Iterable[RenderableType]:
     """Everything, from the table to the notes."""
-    yield Text(f"  {title(roles)}", style="bold")
+    yield Text(f"  {roles.title}", style="bold")
     totals = roles.tally.totals
     yield indented(f"{totals['sentences']:,} sentences, {totals['tokens']:,} tokens; one half "
                    "finds a role, the other confirms it and gives these numbers.")  # fmt: skip

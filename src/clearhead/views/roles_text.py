@@ -25,13 +25,6 @@ class Cell:
     resting: float
 
 
-def title(roles: Roles) -> str:
-    """What was found, in one line."""
-    heads, names = ({getattr(role, part) for role in told(roles)} for part in ("head", "property"))
-    what = f"{len(names)} role{'s' * (len(names) != 1)} in {len(heads)} of {len(roles.heads)} heads"
-    return f"{roles.model} on {roles.corpus}: {what if names else 'no role found'}"
-
-
 def told(roles: Roles) -> list[Role]:
     """The roles that the table tells: resting heads are told in a note."""
     return [role for role in roles.named if role.kind != "rest"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from clearhead.checkpoints.aside import written_aside
 from clearhead.errors import InputError
-from clearhead.explain.look import Look
+from clearhead.views.still import one_head, one_picture
 from clearhead.views.terminal import plain_text, show
 
 
@@ -23,25 +23,25 @@ def _html(insight: object) -> bytes:
 def _svg(insight: object) -> bytes:
     from clearhead.views.svg import svg
 
-    return svg(_one_word(insight)).encode()
+    return svg(one_picture(insight)).encode()
 
 
 def _png(insight: object) -> bytes:
     from clearhead.views.png import png
 
-    return png(_one_word(insight))
+    return png(one_picture(insight))
 
 
 def _csv(insight: object) -> bytes:
     from clearhead.views.tables import csv_text
 
-    return csv_text(_one_head(insight)).encode()
+    return csv_text(one_head(insight)).encode()
 
 
 def _json(insight: object) -> bytes:
     from clearhead.views.tables import json_text
 
-    return json_text(_one_head(insight)).encode()
+    return json_text(one_head(insight)).encode()
 
 
 def _text(insight: object) -> bytes:
@@ -148,17 +148,3 @@ def _can_be_shown(found: object) -> bool:
     from clearhead.views.terminal import RENDERERS
 
     return isinstance(found, tuple(RENDERERS))
-
-
-def _one_word(insight: object) -> object:
-    """What is drawn of a whole look: where the chosen word looks."""
-    if not isinstance(insight, Look):
-        return insight
-    if any(layer.kind == "cross" for layer in insight.layers):
-        return insight.alignment()
-    return insight.word(insight.chosen_word, insight.chosen_head)
-
-
-def _one_head(insight: object) -> object:
-    """What is told in numbers of a whole look: the chosen head."""
-    return insight.head() if isinstance(insight, Look) else insight

@@ -88,15 +88,20 @@ def in_units(numbers: Float[Tensor, "*shape"]) -> UInt16[np.ndarray, "*shape"]:
 
 
 def joined(parts: list[Strongest]) -> Strongest:
-    """Runs of rows, one below the other."""
+    """Runs of rows, one below the other; short rows are filled up with nothing."""
     heads = [part.heads for part in parts if part.heads is not None]
     return Strongest(
-        np.concatenate([part.columns for part in parts]),
-        np.concatenate([part.units for part in parts]),
-        np.concatenate(heads) if len(heads) == len(parts) else None,
+        _stacked([part.columns for part in parts]),
+        _stacked([part.units for part in parts]),
+        _stacked(heads) if len(heads) == len(parts) else None,
         np.concatenate([part.hidden for part in parts]),
         np.concatenate([part.totals for part in parts]),
     )
+
+
+def _stacked(parts: list[UInt16[np.ndarray, "_ _"]]) -> UInt16[np.ndarray, "row place"]:
+    wide = max(part.shape[1] for part in parts)
+    return np.concatenate([np.pad(one, ((0, 0), (0, wide - one.shape[1]))) for one in parts])
 
 
 def by_head(runs: list[Strongest], heads: int) -> Strongest:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import io
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 
 from clearhead.errors import InputError
@@ -37,13 +36,7 @@ def show(insight: object) -> Drawn:
 
 def plain_text(insight: object, width: int = WIDTH) -> str:
     """An insight as text without colour, in so many columns."""
-    console = Console(
-        file=io.StringIO(), width=width, force_terminal=False, color_system=None, emoji=False,
-        markup=False, highlight=False, legacy_windows=False,
-    )  # fmt: skip
-    console.print(show(insight))
-    assert isinstance(console.file, io.StringIO)
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+    return show(insight).plain(width)
 
 
 def _head(picture: HeadPicture, width: int) -> Iterable[RenderableType]:

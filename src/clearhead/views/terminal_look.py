@@ -14,7 +14,7 @@ from clearhead.explain.look import Look
 from clearhead.explain.pictures import WordPicture
 from clearhead.views.terminal_gallery import telling_grid
 from clearhead.views.terminal_heatmap import heatmap
-from clearhead.views.terminal_parts import ACCENT, QUIET, cut, indented, weight_text
+from clearhead.views.terminal_parts import ACCENT, LEAST, QUIET, cut, indented, weight_text
 from clearhead.views.terminal_word import sentence, source_bars
 
 OVER_ALL = 6  # sources that are named
@@ -80,6 +80,8 @@ def _over_all(look: Look, width: int) -> Iterator[Text]:
     yield Text(f"  Over all {count} heads it looks most at", style="bold")
     line = Text("   ")
     for source in picture.sources[:OVER_ALL]:
+        if source.weight < LEAST:
+            break
         part = f" {cut(source.mark.text, 16)} {weight_text(source.weight)} {source.head} ·"
         if line.cell_len + len(part) > width:
             yield line
@@ -104,7 +106,7 @@ def _all_heads(look: Look, width: int) -> Iterator[RenderableType]:
     if sum(map(len, names)) < 2:
         return
     word = cut(look.rows[look.chosen_word].text, 24)
-    yield Text(f"  All heads: the darker, the more they tell about “{word}”", style="bold")
+    yield Text(f"  All heads: the fuller, the more they tell about “{word}”", style="bold")
     yield from telling_grid(names, telling, look.chosen_head, width)
     yield Text()
 

@@ -7,6 +7,7 @@ them brings its own.
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Iterable, Iterator
 
@@ -23,6 +24,7 @@ SHADES = " ░▒▓█"
 HEIGHTS = " ▁▂▃▄▅▆▇█"
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 SHOWN_FROM = 0.05  # of the strongest: what is weaker is not drawn
+LEAST = 0.005  # a weight that would be shown as 0.00 is not listed
 DECADES = 3  # of logarithmic colours
 FAINT, STRONG = (107, 114, 128), (79, 116, 249)
 ACCENT = Style(color="#4f74f9", bold=True)
@@ -45,6 +47,17 @@ class Drawn:
     def parts(self, width: int) -> list[RenderableType]:
         """Everything, computed now."""
         return list(self._draw(width))
+
+    def plain(self, width: int) -> str:
+        """Everything as text without colour."""
+        # In a notebook rich would show what it prints as an output of its own.
+        console = Console(
+            file=io.StringIO(), width=width, force_terminal=False, force_jupyter=False,
+            color_system=None, emoji=False, markup=False, highlight=False, legacy_windows=False,
+        )  # fmt: skip
+        console.print(self)
+        assert isinstance(console.file, io.StringIO)
+        return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
 def level(strength: float, largest: float, colour: Colour = "linear") -> float:

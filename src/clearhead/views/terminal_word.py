@@ -14,6 +14,7 @@ from clearhead.explain.pictures import Mark, Source, WordPicture
 from clearhead.views.terminal_parts import (
     ACCENT,
     HEIGHTS,
+    LEAST,
     QUIET,
     SHOWN_FROM,
     bar,
@@ -70,7 +71,7 @@ def sentence(picture: WordPicture, width: int) -> Iterator[Text]:
 
 def source_bars(picture: WordPicture, width: int) -> Iterator[Text]:
     """The strongest sources, each with its weight, weight·‖v‖ and a bar; the hidden mass last."""
-    shown = picture.sources[:BARS]
+    shown = [source for source in picture.sources[:BARS] if source.weight >= LEAST]
     label = max([cell_len(cut(source.mark.text, LONGEST)) for source in shown] + [6])
     several = picture.head is None
     values = any(source.value_weight is not None for source in shown)
@@ -82,8 +83,8 @@ def source_bars(picture: WordPicture, width: int) -> Iterator[Text]:
     for source in shown:
         yield _bar_line(source, label, values, several, room, largest)
     rest = len(picture.sources) - len(shown)
-    if rest:
-        left = sum(source.weight for source in picture.sources[BARS:])
+    left = sum(source.weight for source in picture.sources[len(shown) :])
+    if rest and left >= LEAST:
         more = "" if several else f", together {weight_text(left)}"
         yield Text(f"    {rest} more word{'s' * (rest > 1)}{more}", style=QUIET)
     if picture.hidden:

@@ -33,7 +33,7 @@ class _Rows:
 def read_conllu(path: Path) -> Iterator[Sentence]:
     """The sentences of a file, one after the other."""
     try:
-        with path.open(encoding="utf-8") as lines:
+        with path.open(encoding="utf-8-sig") as lines:
             yield from conllu_sentences(lines, str(path))
     except UnicodeDecodeError as error:
         raise InputError(

@@ -20,7 +20,7 @@ from clearhead.explain.roles.sentence import Sentence, Span
 def read_coreference(path: Path) -> Iterator[Sentence]:
     """The sentences of a file."""
     try:
-        with path.open(encoding="utf-8") as lines:
+        with path.open(encoding="utf-8-sig") as lines:
             yield from coreference_sentences(lines, str(path))
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 (byte {error.start}).") from None

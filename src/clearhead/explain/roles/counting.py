@@ -24,7 +24,7 @@ from clearhead.explain.roles.tally import CountedLayer, Tally
 from clearhead.trace.record import LayerRecord
 from clearhead.trace.watch import watch
 
-WINDOW = 512  # sentences that are sorted by length at a time
+WINDOW = 256  # sentences that are sorted by length at a time, and between two savings
 Progress = Callable[[int, int | None], None]  # sentences done, of how many if that is known
 
 
@@ -161,15 +161,13 @@ class BatchCount:
         by_head = weights.permute(0, 2, 3, 1)  # (batch, query, key, head)
         mass = by_head[cases.sentence, cases.query, cases.key]
         kept = shown.clamp_(min=0.0).sum(dim=-1).mT[cases.case_sentence, cases.case_query]
-        return (
-            self._summed(cases.property, hits),
-            self._summed(cases.property, _whole(mass)),
-            self._summed(cases.case_property, _whole(kept)),
-        )
+        both = torch.cat([hits.long(), _whole(mass)], dim=1)  # one sum is quicker than two
+        hit_counts, masses = self._summed(cases.property, both).chunk(2, dim=1)
+        return hit_counts, masses, self._summed(cases.case_property, _whole(kept))
 
     def _summed(self, where: Tensor, what: Tensor) -> Tensor:
         sums = torch.zeros(2 * self.properties, what.shape[1], dtype=torch.int64)
-        return sums.index_add_(0, where, what.long())
+        return sums.index_add_(0, where, what)
 
 
 def _whole(weights: Tensor) -> Tensor:

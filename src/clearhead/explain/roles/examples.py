@@ -13,17 +13,18 @@ from clearhead.explain.roles.batches import Batch, batches
 from clearhead.explain.roles.book import Book
 from clearhead.explain.roles.judging import Role
 from clearhead.explain.roles.layer_weights import layer_weights, merged_to_units
-from clearhead.explain.roles.prepared import Prepared, prepare
+from clearhead.explain.roles.prepared import prepare
 from clearhead.explain.roles.properties import AnyProperty, Level
 from clearhead.explain.roles.reader import Reader
 from clearhead.explain.roles.sentence import Span
 from clearhead.explain.roles.tally import Tally
 from clearhead.explain.roles.tokenised import TokenisedSentence
+from clearhead.trace.record import LayerRecord
 from clearhead.trace.watch import watch
 
 SHOWN = 3  # examples of each role
 KEYS = 4  # strongest keys of each example
-SENTENCES = 6  # samples that are looked at for each role
+SENTENCES = 6  # samples that are looked at for each role: the shortest, which read best
 
 
 @dataclass(frozen=True)
@@ -60,67 +61,74 @@ def examples_of(
 ) -> dict[tuple[str, str], tuple[Example, ...]]:
     """Examples by (head, property): the strongest hits in the samples, and a miss if there is one.
 
-    Each sentence gives at most one hit, so that examples differ.
+    Each sentence gives at most one hit, so that examples differ. A sentence runs once, for all
+    roles that it is a sample of.
     """
-    wanted: dict[str, list[Role]] = defaultdict(list)
-    for role in roles:
-        wanted[role.property].append(role)
+    work = _Work(roles, tally, reader)
+    book = Book(list(tally.book.entries), dict(tally.book.numbers))
+    ready = [prepare(one, properties, book) for one in work.read.values()]
     found: dict[tuple[str, str], list[Example]] = defaultdict(list)
-    for name, alike in wanted.items():
-        ready, read = _samples(name, tally, reader, properties)
-        for batch in batches(ready):
-            for role, example in _in_batch(batch, name, alike, tally, reader, read):
-                found[role.head, role.property].append(example)
+    for batch in batches(ready):
+        for role, example in work.in_batch(batch):
+            found[role.head, role.property].append(example)
     return {pair: _best(examples) for pair, examples in found.items()}
 
 
-def _samples(
-    name: str, tally: Tally, reader: Reader, properties: Sequence[AnyProperty]
-) -> tuple[list[Prepared], dict[str, TokenisedSentence]]:
-    held = sorted(tally.samples.get(name, []), reverse=True)[:SENTENCES]
-    read = {sentence.text: reader.read(sentence) for _, _, sentence in held}
-    book = Book(list(tally.book.entries), dict(tally.book.numbers))
-    return [prepare(one, properties, book) for one in read.values()], read
+class _Work:
+    """Which roles want which sentences: the shortest samples of each property, to be read."""
 
-
-def _in_batch(
-    batch: Batch,
-    name: str,
-    roles: list[Role],
-    tally: Tally,
-    reader: Reader,
-    read: dict[str, TokenisedSentence],
-) -> Iterator[tuple[Role, Example]]:
-    level = tally.book.entries[tally.book.numbers[name]].level
-    layers = {role.head.rpartition("H")[0] for role in roles}
-    real = torch.arange(batch.width) < batch.lengths[:, None]
-    with watch(reader.module, layers=sorted(layers)) as seen:
-        reader.run(batch.ids(), real)
-    for record in seen.records:
-        if record.facts.name not in layers:
-            continue
-        weights, visible = layer_weights(record, len(batch.sentences))
-        if level == "words":
-            owners = batch.owners()
-            weights = merged_to_units(weights, owners)
-            visible = merged_to_units(visible[:, None].float(), owners)[:, 0] > 0
+    def __init__(self, roles: Sequence[Role], tally: Tally, reader: Reader) -> None:
+        self.book, self.reader = tally.book, reader
+        self.by_layer: dict[str, list[Role]] = defaultdict(list)
         for role in roles:
-            layer, _, head = role.head.rpartition("H")
-            if layer != record.facts.name:
-                continue
-            candidates = visible & ~batch.rests(level)[:, None] if role.left_out else visible
-            of_head = weights[:, int(head)].masked_fill(~candidates, 0.0)
+            self.by_layer[role.head.rpartition("H")[0]].append(role)
+        self.texts: dict[str, set[str]] = {}  # of each property
+        self.read: dict[str, TokenisedSentence] = {}  # by text
+        for name in dict.fromkeys(role.property for role in roles):
+            held = (sentence for _, _, sentence in tally.samples.get(name, []))
+            shortest = sorted(held, key=lambda one: (len(one.text), one.text))[:SENTENCES]
+            self.texts[name] = {sentence.text for sentence in shortest}
+            for sentence in shortest:
+                if sentence.text not in self.read:
+                    self.read[sentence.text] = reader.read(sentence)
+
+    def in_batch(self, batch: Batch) -> Iterator[tuple[Role, Example]]:
+        """All examples in a batch."""
+        real = torch.arange(batch.width) < batch.lengths[:, None]
+        with watch(self.reader.module, layers=sorted(self.by_layer)) as seen:
+            self.reader.run(batch.ids(), real)
+        for record in seen.records:
+            roles = self.by_layer.get(record.facts.name)
+            if roles:
+                yield from self._in_layer(batch, record, roles)
+        seen.close()
+
+    def _in_layer(
+        self, batch: Batch, record: LayerRecord, roles: list[Role]
+    ) -> Iterator[tuple[Role, Example]]:
+        weights, visible = layer_weights(record, len(batch.sentences))
+        owners = batch.owners()
+        merged = merged_to_units(visible[:, None].float(), owners)[:, 0] > 0
+        seen: dict[Level, tuple[Tensor, Tensor]] = {
+            "tokens": (weights, visible),
+            "words": (merged_to_units(weights, owners), merged),
+        }
+        for role in roles:
+            number = self.book.numbers[role.property]
+            level = self.book.entries[number].level
+            of_heads, candidates = seen[level]
+            if role.left_out:
+                candidates = candidates & ~batch.rests(level)[:, None]
+            head = int(role.head.rpartition("H")[2])
+            of_head = of_heads[:, head].masked_fill(~candidates, 0.0)
             for row, one in enumerate(batch.sentences):
-                number = tally.book.numbers[name]
-                edges = one.edges[level][one.edges[level][:, 0] == number]
-                sentence = read[one.sentence.text]
-                yield from (
-                    (role, example)
+                if one.sentence.text in self.texts[role.property]:
+                    sentence = self.read[one.sentence.text]
+                    edges = one.edges[level][one.edges[level][:, 0] == number]
                     for example in _of_sentence(
                         sentence, level, edges, of_head[row], candidates[row]
-                    )
-                )
-    seen.close()
+                    ):
+                        yield role, example
 
 
 def _of_sentence(

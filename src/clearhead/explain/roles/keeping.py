@@ -1,10 +1,14 @@
-"""Counts kept on the disk, so that an interrupted run goes on where it stopped."""
+"""Counts kept on the disk, so that an interrupted run goes on where it stopped.
+
+A finished one, too: what was counted need not be counted again to be shown in another way.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import time
 from pathlib import Path
+from types import CodeType
 
 from clearhead.checkpoints.aside import written_aside
 from clearhead.errors import CheckpointError
@@ -45,13 +49,18 @@ class Keeper:
         """Write the counts, if the last time is long enough ago."""
         if not now and time.monotonic() - self._saved < SECONDS:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with written_aside(self.path) as aside:
-            aside.write_bytes(tally.to_bytes({"key": self._key, "done": done}))
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with written_aside(self.path) as aside:
+                aside.write_bytes(tally.to_bytes({"key": self._key, "done": done}))
+        except OSError as error:
+            raise CheckpointError(
+                f"counts cannot be kept in {self.path}: {error.strerror}."
+            ) from None
         self._saved = time.monotonic()
 
     def remove(self) -> None:
-        """The run is over: nothing is left to go on from."""
+        """Leave nothing to go on from."""
         self.path.unlink(missing_ok=True)
 
 
@@ -60,7 +69,22 @@ def run_key(count: Count, corpus: Corpus) -> str:
     properties = []
     for one in count.properties:
         function = getattr(one, "targets", None) or getattr(one, "members", None)
-        code = getattr(getattr(function, "__code__", None), "co_code", b"")
-        properties.append(f"{one.name} {one.level} {one.kind} {code.hex()}")
+        code = getattr(function, "__code__", None)
+        properties.append(
+            f"{one.name} {one.level} {one.kind} {'' if code is None else _told(code)}"
+        )
     parts = [count.reader.print, corpus.name, corpus.key, str(count.layers), str(count.share)]
     return hashlib.blake2b("\n".join([*parts, *properties]).encode(), digest_size=12).hexdigest()
+
+
+def _told(code: CodeType) -> str:
+    """What a function does, as a text that is the same in every process."""
+    parts = [code.co_code.hex(), *code.co_names]
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            parts.append(_told(constant))
+        elif isinstance(constant, frozenset):
+            parts += sorted(map(repr, constant))
+        else:
+            parts.append(repr(constant))
+    return " ".join(parts)

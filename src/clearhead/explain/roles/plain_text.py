@@ -17,7 +17,7 @@ LONGEST = 10_000  # characters of a sentence; what has no full stops is cut ther
 def read_text(path: Path) -> Iterator[str]:
     """The sentences of a text file."""
     try:
-        with path.open(encoding="utf-8") as lines:
+        with path.open(encoding="utf-8-sig") as lines:
             yield from sentences_in(lines)
     except UnicodeDecodeError as error:
         raise InputError(

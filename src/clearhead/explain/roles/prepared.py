@@ -18,7 +18,7 @@ LEVELS: tuple[Level, Level] = ("tokens", "words")
 
 @dataclass(frozen=True)
 class Prepared:
-    """One sentence: ``edges[level]`` has a column (property, query, target) for each target."""
+    """One sentence: ``edges[level]`` has a row (property, query, target) for each target."""
 
     sentence: Sentence
     ids: list[int]
@@ -41,16 +41,14 @@ def prepare(
     """Ask every property for its targets."""
     units, tokens = tokenised.units, tokenised.tokens
     sizes: dict[Level, int] = {"tokens": len(tokens), "words": len(units)}
-    columns: dict[Level, list[tuple[int, int, int]]] = {"tokens": [], "words": []}
+    rows: dict[Level, _Rows] = {level: _Rows() for level in LEVELS}
     cases: dict[str, int] = {}
     for one in properties:
         for name, targets in one.named(tokenised):
             if targets:
-                number = book.number(name, one)
-                found = _columns(number, name, targets, sizes[one.level])
-                columns[one.level] += found
-                if found:
-                    cases[name] = sum(1 for keys in targets.values() if keys)
+                many = rows[one.level].add(book.number(name, one), targets)
+                if many:
+                    cases[name] = many
     kinds = [book.word_kind(unit.kind) for unit in units]
     return Prepared(
         tokenised.sentence,
@@ -61,19 +59,41 @@ def prepare(
             "words": np.array([unit.special or not i for i, unit in enumerate(units)]),
         },
         {"tokens": np.repeat(kinds, [len(u.positions) for u in units]), "words": np.array(kinds)},
-        {level: np.array(found, dtype=np.int64).reshape(-1, 3) for level, found in columns.items()},
+        {level: found.edges(sizes[level], book) for level, found in rows.items()},
         cases,
         tokenised.merged,
     )
 
 
-def _columns(number: int, name: str, targets: Targets, size: int) -> list[tuple[int, int, int]]:
-    found = [(number, query, key) for query, keys in targets.items() for key in dict.fromkeys(keys)]
-    for _, query, key in found:
-        if not (0 <= query < size and 0 <= key < size):
+class _Rows:
+    """Targets of all properties of one level: many small arrays would take longer than one."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self.queries: list[int] = []
+        self.keys: list[int] = []
+
+    def add(self, number: int, targets: Targets) -> int:
+        """Take the targets of a property; how many queries have one."""
+        cases = 0
+        for query, aims in targets.items():
+            if aims:
+                distinct = dict.fromkeys(aims)
+                self.queries += [query] * len(distinct)
+                self.keys += distinct
+                cases += 1
+        self.numbers += [number] * (len(self.keys) - len(self.numbers))
+        return cases
+
+    def edges(self, size: int, book: Book) -> np.ndarray:
+        """The rows (property, query, target); all must lie in the sentence."""
+        found = np.array([self.numbers, self.queries, self.keys], dtype=np.int64).T
+        outside = ((found[:, 1:] < 0) | (found[:, 1:] >= size)).any(axis=1)
+        if outside.any():
+            number, query, key = found[outside][0].tolist()
             raise InputError(
-                f"the property {name!r} names position {max(query, key, key=abs)}; the sentence "
-                f"has positions 0 … {size - 1}.",
+                f"the property {book.entries[number].name!r} names position "
+                f"{max(query, key, key=abs)}; the sentence has positions 0 … {size - 1}.",
                 hint='positions count words, or tokens with level="tokens".',
             )
-    return found
+        return found

@@ -21,6 +21,7 @@ from clearhead.trace.passage import passage_of
 
 Forward: TypeAlias = Callable[[Tensor, Tensor], object]  # (ids, real), both (batch, query)
 LONGEST = 512  # tokens of a sentence
+FEWEST = 64  # tokens of a forward: products of a few rows go another way and round differently
 
 
 class Reader:
@@ -44,7 +45,8 @@ class Reader:
         if self.tokenizer is None:
             raise InputError(
                 "roles reads texts and needs the model's tokenizer.",
-                hint="roles(model, corpus, tokenizer=…): ours, or a fast one of transformers.",
+                hint="put its tokenizer.json beside the weights, or in Python: "
+                "roles(model, corpus, tokenizer=…), ours or a fast one of transformers.",
             )
         self.name = str(getattr(model, "name", type(self.module).__name__))
         self._forward = forward or _forward_of(self.module)
@@ -59,8 +61,14 @@ class Reader:
         return tokenised(sentence, passage_of(self.tokenizer, sentence.text).tokens, counts)
 
     def run(self, ids: Int[Tensor, "batch query"], real: Bool[Tensor, "batch query"]) -> object:
-        """One forward without gradients, on the model's own device."""
+        """One forward without gradients, on the model's own device.
+
+        A small batch gets rows of padding behind it, so that its numbers are, to the last bit,
+        those of a large one.
+        """
         device = next(self.module.parameters()).device
+        rows = max(0, -(-(FEWEST - ids.numel()) // ids.shape[1]))
+        ids, real = _with_rows(ids, rows), _with_rows(real, rows, value=True)
         with torch.no_grad():
             return self._forward(ids.to(device), real.to(device))
 
@@ -79,9 +87,9 @@ def _forward_of(module: nn.Module) -> Forward:
     if isinstance(module, Decoder):  # causal: what stands behind is not seen
         return lambda ids, _: module.stack(ids)
     if isinstance(module, Encoder):
-        return lambda ids, real: module.stack(_with_full_row(ids), counts=_counts(real))
+        return lambda ids, real: module.stack(_with_rows(ids, 1), counts=_counts(real))
     if isinstance(module, EncoderDecoder):
-        return lambda ids, real: module.encoder(_with_full_row(ids), counts=_counts(real))
+        return lambda ids, real: module.encoder(_with_rows(ids, 1), counts=_counts(real))
     config: Any = getattr(module, "config", None)
     if config is None or not hasattr(config, "model_type"):
         raise InputError(
@@ -94,14 +102,14 @@ def _forward_of(module: nn.Module) -> Forward:
     return lambda ids, real: called(input_ids=ids, attention_mask=real.long())
 
 
-def _with_full_row(ids: Tensor) -> Tensor:
-    """The rows and one more, all of which is real.
+def _with_rows(rows: Tensor, more: int, value: bool = False) -> Tensor:
+    return torch.nn.functional.pad(rows, (0, 0, 0, more), value=value) if more else rows
+
+
+def _counts(real: Tensor) -> Tensor:
+    """How many tokens of each row are real, and of one more row, all of which is.
 
     Attention over padded rows reaches as far as the longest of them. With a full row it always
     reaches as far, and a row's numbers do not depend, in their last bit, on its neighbours.
     """
-    return torch.nn.functional.pad(ids, (0, 0, 0, 1))
-
-
-def _counts(real: Tensor) -> Tensor:
     return torch.nn.functional.pad(real.sum(dim=1), (0, 1), value=real.shape[1])

@@ -58,6 +58,15 @@ class Roles:
         return judge(self.scores, self.rules)
 
     @property
+    def title(self) -> str:
+        """What was found, in one line."""
+        found = [role for role in self.named if role.kind != "rest"]
+        heads, names = ({getattr(role, part) for role in found} for part in ("head", "property"))
+        roles = f"{len(names)} role{'s' * (len(names) != 1)}"
+        what = f"{roles} in {len(heads)} of {len(self.heads)} heads" if names else "no role found"
+        return f"{self.model} on {self.corpus}: {what}"
+
+    @property
     def layers(self) -> list[CountedLayer]:
         """The layers whose heads were counted."""
         return self.tally.layers
@@ -231,7 +240,8 @@ def find_roles(
             None: of all.
         rules: thresholds other than the stated ones.
         batch_tokens: of one forward; the result does not depend on it.
-        keep: a file for the counts, so that an interrupted run goes on from there.
+        keep: a file for the counts, so that an interrupted run goes on from there. It stays, and
+            the same corpus need not be counted again; given sentences are, as they may change.
         share: (this process, number of processes): see ``sharing.py``.
         progress: called with what begins ("counting", "switching heads off"), gives the function
             that is told how far it is.
@@ -248,21 +258,26 @@ def find_roles(
     module, training = reader.module, reader.module.training
     module.eval()
     try:
+        read = done
         for read in count.windows(text, tally, done, listen("counting")):
             if keeper is not None:
                 keeper.save(tally, read)
+        if keeper is not None and read > done:
+            keeper.save(tally, read, now=True)
         tally = added_up(tally)
         if not tally.layers:
             raise InputError(
-                f"{text.name} holds no sentence that could be counted.",
-                hint=f"sentences of 2 to {reader.longest} tokens are; {dict(tally.totals)} came.",
+                f"{text.name} holds no sentence that could be counted: of "
+                f"{tally.totals.get('sentences', 0)} that came, {tally.totals.get('too short', 0)} "
+                f"are too short and {tally.totals.get('too long', 0)} too long.",
+                hint=f"sentences of 2 to {reader.longest} tokens are counted.",
             )
         found = Roles(reader.name, text.name, tally, rules or Rules(), asked, {}, ())
         if share[0] == 0:
             found = _with_evidence(found, reader, used, interventions, listen)
     finally:
         module.train(training)
-    if keeper is not None:
+    if keeper is not None and not text.key:
         keeper.remove()
     return found
 

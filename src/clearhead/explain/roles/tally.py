@@ -68,7 +68,7 @@ class Tally:
     def add_heads(self, variant: int, layer: int, hits: Tensor, mass: Tensor, kept: Tensor) -> None:
         """Counts of a layer's heads, each (2 · property, head)."""
         for name, found in zip(BY_HEAD, (hits, mass, kept), strict=True):
-            halves = found.view(HALVES, -1, found.shape[1]).numpy()
+            halves = found.reshape(HALVES, -1, found.shape[1]).numpy()
             self.numbers[name][:, variant, layer, : halves.shape[1], : halves.shape[2]] += halves
 
     def add_cases(self, variant: int, layer: int, cases: Cases) -> None:

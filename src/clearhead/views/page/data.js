@@ -113,6 +113,10 @@ class Picture {
     const band = this.meta.bands[this.place.band];
     return !band || (column >= band.low[row] && column < band.high[row]);
   }
+  get masked() {
+    const band = this.meta.bands[this.place.band];
+    return Boolean(band) && (band.low.some((low) => low > 0) || band.high.some((high) => high < this.columnCount));
+  }
   row(row) {
     if (!this.cache.has(row)) {
       if (this.cache.size > 4096) this.cache.clear();

@@ -24,11 +24,7 @@ class GalleryPanel {
     const frame = make("div", { class: "gallery-frame" }, this.canvas, this.grid);
     this.scroll = make("div", { class: "gallery-scroll" }, frame);
     this.element.append(make("h2", {}, "Every head at a glance"), words, this.scroll);
-    this.drawn = false;
-    new IntersectionObserver((found) => {
-      if (found.some((one) => one.isIntersecting)) this.draw();
-    }).observe(this.element);
-    new ResizeObserver(() => this.redraw()).observe(this.grid);
+    new ResizeObserver(() => this.draw()).observe(this.grid);
   }
 
   button(name, layer, head) {
@@ -59,12 +55,8 @@ class GalleryPanel {
     this.scroll.scrollTop = Math.max(0, middle);
   }
 
-  redraw() {
-    if (this.drawn) this.draw();
-  }
-
   async draw() {
-    this.drawn = true;
+    if (!this.buttons) return;
     const { gallery } = this.view.meta;
     const maps = await this.view.blocks.raw("gallery");
     const ramp = this.view.ramp;

@@ -206,8 +206,8 @@ class Heatmap {
     const low = logarithmic ? four(Math.max(most, 1e-4) / 10000) : "0";
     const parts = [make("span", { class: "number" }, low), scale];
     parts.push(make("span", { class: "number" }, two(most)), logarithmic ? "weight (log)" : "weight");
-    parts.push(make("span", { class: "swatch masked" }), "masked");
-    if (this.view.hiding) parts.push(make("span", { class: "swatch hidden-column" }), "hidden");
+    if (this.picture.masked) parts.push(make("span", { class: "swatch masked" }), "masked");
+    if (this.view.hiding && this.picture.place.hidden.length) parts.push(make("span", { class: "swatch hidden-column" }), "hidden");
     this.legend.replaceChildren(...parts);
   }
 

@@ -1,6 +1,7 @@
 // The text, word by word: arcs to what a word looks at, words tinted by how strongly.
 
 const MOST_ARCS = 12;
+const MOST_ALIGNED = 60; // words of a text whose alignment is drawn whole
 const MOST_WORDS = 5000; // as elements of the page; of a longer text the part around the word
 
 class Sentence {
@@ -48,6 +49,13 @@ class Sentence {
     return line;
   }
 
+  kind(axis, place, special) {
+    const { written_from: from } = this.view.meta;
+    const signs = /^[␣⏎⇥]+$/.test(axis.words[place]); // that stand for spaces and line ends
+    const written = from !== null && axis.tokens[place][0] >= from;
+    return ["word", special.has(place) && "special", signs && "signs", written && "by-model"].filter(Boolean).join(" ");
+  }
+
   fill(line, around) {
     const { axis, words, text } = line;
     const count = axis.words.length;
@@ -59,7 +67,7 @@ class Sentence {
     for (let i = line.from; i < line.to; i++) {
       const gap = axis.gaps[i];
       if (i > line.from && gap) parts.push(gap === 2 ? make("br") : " ");
-      const word = make("span", { class: special.has(i) ? "word special" : "word" }, axis.words[i]);
+      const word = make("span", { class: this.kind(axis, i, special) }, axis.words[i]);
       word.dataset.place = i;
       if (line.asks) {
         word.setAttribute("role", "button");
@@ -166,10 +174,10 @@ class Sentence {
     this.arcs.setAttribute("width", this.element.clientWidth);
     this.arcs.setAttribute("height", this.element.scrollHeight);
     this.origin = { x: box.left, y: box.top - this.element.scrollTop };
-    const drawn = [];
+    const drawn = this.lines.length === 2 ? this.alignment() : [];
     const pins = [...this.view.pins].filter(([place]) => place !== this.view.shown);
     for (const [place, colour] of pins) drawn.push(...this.arcsOf(place, `var(--pin-${colour})`, 5));
-    drawn.push(...this.arcsOf(this.view.shown, "var(--accent)", MOST_ARCS, true));
+    drawn.push(...this.arcsOf(this.view.shown, "var(--accent)", MOST_ARCS, "arc"));
     this.arcs.replaceChildren(...drawn);
   }
 
@@ -183,7 +191,15 @@ class Sentence {
     };
   }
 
-  arcsOf(row, colour, most, numbered = false) {
+  // Between two texts every word's strongest source, faintly: which word belongs to which.
+  alignment() {
+    const places = [...this.rows.words.keys()].filter((place) => place !== this.view.shown);
+    if (places.length > MOST_ALIGNED) return [];
+    return places.flatMap((place) => this.arcsOf(place, "var(--quiet)", 1, "arc aligned"));
+  }
+
+  arcsOf(row, colour, most, kind = "arc pin") {
+    const numbered = kind === "arc";
     const from = this.rows.words.get(row);
     if (!from) return [];
     const start = this.place(from);
@@ -203,7 +219,7 @@ class Sentence {
             stroke: colour,
             "stroke-width": (1 + 3.5 * strength).toFixed(2),
             "stroke-opacity": (0.25 + 0.7 * strength).toFixed(2),
-            class: numbered ? "arc" : "arc pin",
+            class: kind,
             "data-from": row,
             "data-to": entry.column,
           }),

@@ -11,6 +11,8 @@ const KEYS = [
 ];
 const PIN_COLOURS = 4;
 
+const sameChoice = (one, other) => one.group === other.group && one.layer === other.layer && one.head === other.head;
+
 class View {
   constructor(root) {
     this.root = root;
@@ -28,8 +30,8 @@ class View {
     this.ramp = new Ramp(root);
     this.build();
     this.listen();
-    const first = this.meta.chosen.head ? this.headNamed(this.meta.chosen.head) : { group: 0 };
-    this.choose(first || { group: 0 });
+    this.first = this.headNamed(this.meta.chosen.head) || this.layerNamed(this.meta.chosen.head) || { group: 0 };
+    this.choose(this.first);
   }
 
   // Everything that can be looked at, in the order of the picker.
@@ -50,6 +52,11 @@ class View {
     return null;
   }
 
+  layerNamed(name) {
+    const layer = this.meta.layers.findIndex((one) => one.name === name);
+    return layer >= 0 ? { layer } : null;
+  }
+
   build() {
     const { meta } = this;
     this.headline = make("p", { class: "headline", "aria-live": "polite" });
@@ -60,9 +67,10 @@ class View {
     this.heatmap = new Heatmap(this);
     this.gallery = new GalleryPanel(this);
     this.steps = new Steps(this);
-    const written = this.written();
+    this.written = new Written(this);
     const hint = meta.axes[0].words.length > 1 ? "Point at a word to see where it looks; click to pin it." : "";
-    const card = make("section", { class: "card reading", "aria-label": "The text" }, make("p", { class: "quiet hint" }, hint), this.sentence.element);
+    const byModel = meta.written_from === null ? "" : " In italics: what the model wrote.";
+    const card = make("section", { class: "card reading", "aria-label": "The text" }, make("p", { class: "quiet hint" }, hint + byModel), this.sentence.element);
     const app = make(
       "div",
       { class: "app" },
@@ -71,7 +79,7 @@ class View {
       this.toolbar(),
       make("div", { class: "columns reading-columns" }, card, this.bars.element),
       this.steps.element,
-      written,
+      this.written.element,
       make("div", { class: "columns map-columns" }, this.heatmap.element, this.gallery.element),
       this.footer(),
       this.tooltip,
@@ -136,21 +144,13 @@ class View {
     return make("footer", {}, make("p", { class: "caveat" }, meta.headline), stamp, make("ul", {}, ...notes));
   }
 
-  // Every written token, and what was looked at to write it.
-  written() {
-    if (!this.meta.generated.length) return null;
-    const rows = this.meta.generated.map(({ text, probability, sources }) => {
-      const looked = sources.map(({ word, weight, head }) => {
-        const go = () => this.choose(this.headNamed(head), true);
-        const link = make("button", { class: "head-link", title: `Look at head ${head}`, onclick: go }, head);
-        return make("span", { class: "looked", dir: "auto" }, `${shortened(word, 18)} `, make("span", { class: "number" }, two(weight)), " ", link);
-      });
-      const likely = probability === null ? "" : two(probability);
-      return make("tr", {}, make("th", { scope: "row", dir: "auto" }, text), make("td", { class: "number" }, likely), make("td", { class: "sources" }, ...looked));
-    });
-    const heading = ["token", "probability", "most telling sources"].map((name) => make("th", { scope: "col" }, name));
-    const table = make("table", {}, make("thead", {}, make("tr", {}, ...heading)), make("tbody", {}, ...rows));
-    return make("section", { class: "card written" }, make("h2", {}, "What was written, and what it looked at"), make("div", { class: "table-scroll" }, table));
+  // The query that wrote a token, in a head or, where it has that query, in what is shown.
+  async goTo(row, head) {
+    const { axes, groups, writing } = this.meta;
+    if (head) await this.choose(this.headNamed(head));
+    else if (this.picture.rowAxis !== axes[writing]) await this.choose({ group: groups.findIndex((group) => group.rows === writing) });
+    this.moveTo(row);
+    this.root.querySelector(".top").scrollIntoView({ block: "nearest", behavior: "smooth" });
   }
 
   choiceName(choice) {
@@ -181,7 +181,7 @@ class View {
       this.pins.clear();
       this.fillWords();
     }
-    this.headPicker.value = this.choices.findIndex((one) => one.group === choice.group && one.layer === choice.layer && one.head === choice.head);
+    this.headPicker.value = this.choices.findIndex((one) => sameChoice(one, choice));
     this.poolLabel.classList.toggle("off", picture.single);
     this.poolPicker.disabled = picture.single;
     this.show();
@@ -223,6 +223,7 @@ class View {
     this.bars.show();
     this.heatmap.show();
     this.gallery.show();
+    this.written.show();
     this.sayHeadline();
   }
 
@@ -235,10 +236,10 @@ class View {
     else {
       const source = shortened(picture.columnAxis.words[best.column], 40);
       const itself = picture.rowAxis === picture.columnAxis && best.column === shown;
-      this.headline.replaceChildren(strong(word, "asker"), " looks most at ", strong(itself ? "itself" : source, "source"), this.measured(best, picture));
+      const where = picture.place.kind === "cross" ? " in the source" : "";
+      this.headline.replaceChildren(strong(word, "asker"), " looks most at ", strong(itself ? "itself" : source, "source"), where, this.measured(best, picture));
     }
-    const chosen = this.meta.chosen;
-    const untouched = shown === chosen.word && (picture.single ? picture.name === chosen.head : !chosen.head);
+    const untouched = shown === this.meta.chosen.word && sameChoice(this.choice, this.first);
     // Quoted words are set apart, so that right-to-left ones do not turn the sentence around.
     this.reason.textContent = untouched ? this.meta.why.replace(/“([^”]*)”/g, "“\u2068$1\u2069”") : "";
   }
@@ -322,7 +323,7 @@ class View {
 
   recolour() {
     this.ramp = new Ramp(this.root);
-    this.gallery.redraw?.();
+    this.gallery.draw();
     if (this.picture) this.show();
   }
 
