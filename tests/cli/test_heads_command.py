@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from clearhead.checkpoints.cache_folder import cache_folder
 from clearhead.cli.heads import command
 from clearhead.errors import ClearheadError
 from clearhead.explain.roles.built_in_text import made_sentences
@@ -17,9 +19,17 @@ SENTENCES = "the students opened their books and their minds.\n\n" * 3
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+def home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[None]:
+    """A home of its own; with downloaded models the usual one, in which no counts are left."""
     if request.node.get_closest_marker("download") is None:
         monkeypatch.setenv("CLEARHEAD_HOME", str(tmp_path / "home"))
+    folder = cache_folder() / "roles"
+    before = set(folder.glob("*.counts"))
+    yield
+    for path in set(folder.glob("*.counts")) - before:
+        path.unlink()
 
 
 @pytest.fixture
