@@ -20,7 +20,10 @@ SECONDS_PER_ROUND = 0.2  # a round repeats quick work until it is long enough to
 
 
 def medians(contestants: Mapping[str, Callable[[], object]], rounds: int = 7) -> dict[str, float]:
-    """Median seconds of each contestant; they take turns, so that a slow moment hits all."""
+    """Median seconds of each contestant; they take turns, so that a slow moment hits all.
+
+    In its turn a contestant repeats quick work: see :func:`call_by_call`.
+    """
     repeats = {}
     for name, work in contestants.items():
         took = _time(work, 1)  # warm: compiled, cached, paged in
@@ -31,6 +34,20 @@ def medians(contestants: Mapping[str, Callable[[], object]], rounds: int = 7) ->
     for _ in range(rounds):
         for name, work in contestants.items():
             times[name].append(_time(work, repeats[name]))
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def call_by_call(contestants: Mapping[str, Callable[[], object]], calls: int) -> dict[str, float]:
+    """Median seconds of each contestant when they take turns after every single call.
+
+    Then no one finds caches and memory as its own last call left them, as in a model.
+    """
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for number in range(calls + 1):
+        for name, work in contestants.items():
+            took = _time(work, 1)
+            if number:  # the first one warms up
+                times[name].append(took)
     return {name: statistics.median(found) for name, found in times.items()}
 
 

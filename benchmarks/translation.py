@@ -77,7 +77,8 @@ def main() -> None:
     minutes = (time.perf_counter() - began) / 60
     row = [f"{minutes:.1f}", *score(arguments.data, arguments.out, arguments.sentences)]
     header = ["minutes of training", "parameters", "BLEU, lower-cased", "BLEU, cased", "beam 5"]
-    text = f"`python benchmarks/translation.py` on {machine()}. Multi30k de→en, test_2016_flickr.\n\n{table(header, [row])}"
+    about = f"`python benchmarks/translation.py` on {machine()}. Multi30k de→en, test_2016_flickr."
+    text = f"{about}\n\n{table(header, [row])}"
     print(text)
     if arguments.publish:
         publish("translation", text)

@@ -4,7 +4,7 @@ Watching: a forward of SmolLM2 (the GGUF that clearhead fetches) in transformers
 plain and watched, against the ways to the same weights that keep all of them: transformers' eager
 attention with ``output_attentions=True``, and TransformerLens' ``run_with_cache`` (attention
 patterns only) in an environment of its own, made on first use. Time is the median of rounds that
-take turns (fifteen at 512 tokens, two at 8,192); memory is the highest above what was held before,
+take turns (eleven at 512 tokens, one at 8,192); memory is the highest above what was held before,
 in a run of its own.
 
 Looking: one causal head of random numbers, width 64: a row, a tile and the whole map, against
@@ -41,8 +41,8 @@ from measure import (
 )
 
 LENS_FOLDER = ROOT / "build" / "bench-transformer-lens"
-ROUNDS = {512: 15, 2048: 7, 8192: 2}  # tokens: rounds
-ROUNDS_OF_ALL_WEIGHTS = 2  # eager attention and TransformerLens: several times slower
+ROUNDS = {512: 11, 2048: 5, 8192: 1}  # tokens: rounds
+ROUNDS_OF_ALL_WEIGHTS = 1  # eager attention and TransformerLens: several times slower
 WIDTH = 64
 LONGEST_EAGER = 2048  # at 8,192 tokens all weights of SmolLM2 take 72 GB
 _FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default

@@ -48,6 +48,7 @@ def test_a_random_model_has_no_roles(decoder_folder: Path, corpus: Path) -> None
     assert result.exit_code == 0, result.output
     assert "no role found" in " ".join(result.output.split()) and "Try next:" in result.output
     assert "Never occurs:" in result.output
+    assert f"heads {corpus} --model {decoder_folder} --head L0H0" in result.output
 
 
 def test_files_instead_of_the_table(decoder_folder: Path, corpus: Path, tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ As long as the scores stay in the processor's cache, the three operations one by
 than torch's flash kernel. And that wants values as wide as keys: narrower ones are padded with
 zeros, and a part of the product is wasted. So for values narrower than keys, long texts are
 computed here too, a few heads, and if need be a run of their queries, at a time. ms for 8 heads,
-key width 64 (2 cores, AVX-512):
+key width 64 (2 cores, AVX-512; the rows take turns call by call: repeated alone each is quicker,
+SDPA most of all):
 
     values of width 64, tokens          64     96    128    192    256
     F.scaled_dot_product_attention    0.15   0.30   0.43   0.81   1.18

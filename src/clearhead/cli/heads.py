@@ -170,6 +170,7 @@ def _show(shown: ShownRoles, options: dict[str, Any], corpus: str | None) -> Non
     most = None if options["everything"] else SHOWN
     console.print(Group(*roles_parts(shown.insight, console.width, most)))
     said = "" if corpus is None else f" {corpus}"
+    said += "" if options["model"] == DEFAULT_MODEL else f" --model {options['model']}"
     first = next((role.head for role in shown.insight.named if role.kind != "rest"), "L0H0")
     try_next(
         f"heads{said} --head {first}      its examples, in their sentences",
