@@ -256,8 +256,9 @@ def speed() -> str:
 def plot(found: dict[tuple[str, str], list[float]]) -> str:
     """Tokens/s over length, the whole lines for 4,096 tokens at once, the dashed for one text."""
     colours = dict(zip(NAMES, ("#1a73e8", "#9aa0a6", "#d93025"), strict=True))
-    left, right, top, bottom = 70, 700, 50, 350
-    most = max(max(values) for values in found.values())
+    left, right, top, bottom = 70, 690, 60, 350
+    highest = max(max(values) for values in found.values())
+    most = math.ceil(highest / 40_000) * 40_000
     parts = [
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 420" font-family="sans-serif" '
         'font-size="12"><rect width="720" height="420" fill="white"/>',
