@@ -41,7 +41,7 @@ def test_gradient_goes_where_the_entry_went() -> None:
     torch.manual_seed(11)
     states = torch.randn(67, 71, requires_grad=True)
     dropped = drop(states, 0.25)
-    dropped.sum().backward()
+    dropped.sum().backward()  # type: ignore[no-untyped-call]
     assert states.grad is not None
     torch.testing.assert_close(states.grad * states.detach(), dropped.detach())
 

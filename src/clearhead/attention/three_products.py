@@ -67,7 +67,7 @@ def three_products(
         mixed = torch.bmm(_weights(rows, columns, hidden, scale), values)
     else:
         mixed = query.new_empty(*rows.shape[:2], value_dim)
-        for some, run in _blocks(*rows.shape[:2], keys):
+        for some, run in _blocks(rows.shape[0], rows.shape[1], keys):
             seen = None if hidden is None else hidden[run]
             weights = _weights(rows[some, run], columns[some], seen, scale)
             mixed[some, run] = torch.bmm(weights, values[some])
