@@ -86,10 +86,9 @@ def _forward_of(module: nn.Module) -> Forward:
     """How to run a model on padded rows, the padding behind."""
     if isinstance(module, Decoder):  # causal: what stands behind is not seen
         return lambda ids, _: module.stack(ids)
-    if isinstance(module, Encoder):
-        return lambda ids, real: module.stack(_with_rows(ids, 1), counts=_counts(real))
-    if isinstance(module, EncoderDecoder):
-        return lambda ids, real: module.encoder(_with_rows(ids, 1), counts=_counts(real))
+    if isinstance(module, Encoder | EncoderDecoder):
+        stack = module.stack if isinstance(module, Encoder) else module.encoder
+        return lambda ids, real: _encoded(stack, ids, _counts(real))
     config: Any = getattr(module, "config", None)
     if config is None or not hasattr(config, "model_type"):
         raise InputError(
@@ -106,10 +105,21 @@ def _with_rows(rows: Tensor, more: int, value: bool = False) -> Tensor:
     return torch.nn.functional.pad(rows, (0, 0, 0, more), value=value) if more else rows
 
 
-def _counts(real: Tensor) -> Tensor:
-    """How many tokens of each row are real, and of one more row, all of which is.
+def _encoded(stack: nn.Module, ids: Tensor, counts: Tensor) -> object:
+    return stack(_with_rows(ids, len(counts) - len(ids)), counts=counts)
 
-    Attention over padded rows reaches as far as the longest of them. With a full row it always
-    reaches as far, and a row's numbers do not depend, in their last bit, on its neighbours.
+
+def _counts(real: Tensor) -> Tensor:
+    """How many tokens of each row are real, and of a few more rows.
+
+    One of these is full: attention over padded rows reaches as far as the longest of them, and so
+    always as far; a row's numbers do not depend, in their last bit, on its neighbours. The others
+    make all tokens together a multiple of ``FEWEST``: oneDNN prepares, and keeps in memory, a
+    product for each number of rows that it meets.
     """
-    return torch.nn.functional.pad(real.sum(dim=1), (0, 1), value=real.shape[1])
+    counts, width = real.sum(dim=1), real.shape[1]
+    missing = -(int(counts.sum()) + width) % FEWEST
+    more = [width, *([width] * (missing // width))]
+    if missing % width:
+        more.append(missing % width)
+    return torch.cat([counts, counts.new_tensor(more)])
