@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clearhead.cli.looking_options import program
 from clearhead.errors import MissingExtraError
 from clearhead.text.json_file import write_text
 from clearhead.training.curve import Curve
@@ -101,7 +102,7 @@ class TrainView:
         prompt = _one_line(self.sample.prompt if self.sample else "Once upon a time", 40)
         verb = "translate" if self.config.kind == "encoder-decoder" else "generate"
         click.echo(
-            f"try it: clearhead {verb} --model {shlex.quote(str(out))} {shlex.quote(prompt)}"
+            f"try it: {program()} {verb} --model {shlex.quote(str(out))} {shlex.quote(prompt)}"
         )
 
     def _to_board(self, event: Event) -> None:
