@@ -101,8 +101,8 @@ def _for_muon(name: str, parameter: nn.Parameter, settings: TrainingSettings) ->
 
 
 def _precision(matrices: list[nn.Parameter], settings: TrainingSettings) -> torch.dtype:
-    """What Muon computes in: as the model does."""
-    device, width = matrices[0].device, min(min(matrix.shape) for matrix in matrices)
+    """What Muon computes in: as the model does, which is as wide as its widest square matrix."""
+    device, width = matrices[0].device, max(min(matrix.shape) for matrix in matrices)
     halves = computes_in_bfloat16(settings.precision, device, width)
     return torch.bfloat16 if halves else torch.float32
 
