@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from typing import Any
 
 import pytest
@@ -559,3 +561,25 @@ def test_something_that_has_a_model() -> None:
     with watch(Holder()) as seen, torch.no_grad():
         Holder.model(ids(2, 7))
     assert len(seen.layers) == 3
+
+
+@pytest.mark.parametrize("closing", [True, False])
+def test_memory_is_free_at_once(closing: bool) -> None:
+    """No circle keeps what was seen until Python looks for garbage."""
+    model = decoder()
+    gc.collect()
+    gc.disable()
+    try:
+        with watch(model) as seen, torch.no_grad():
+            model(ids(2, 13))
+            model(ids(1, 5))
+        queries = [weakref.ref(record.query) for run in seen.runs for record in run.records]
+        assert len(queries) == 6
+        assert all(query() is not None for query in queries)
+        if closing:
+            seen.close()
+        else:
+            del seen
+        assert [query() for query in queries] == [None] * 6
+    finally:
+        gc.enable()

@@ -92,6 +92,7 @@ class ModuleStack:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
+        self._entered = _nobody  # who listened holds this: a circle would keep what was seen
 
     def _leave(self) -> Frame:
         frame = self.frames.pop()
@@ -129,6 +130,10 @@ class ModuleStack:
             module.register_forward_pre_hook(enter, with_kwargs=True),
             module.register_forward_hook(leave, always_call=True),
         ]
+
+
+def _nobody(_path: str, _args: tuple[Any, ...], _kwargs: dict[str, Any]) -> None:
+    """Listens when nobody does any more."""
 
 
 def _is_stack(path: str, attention: dict[str, nn.Module]) -> bool:

@@ -203,6 +203,11 @@ class Runs:
         """Which sequence before it each sequence of a forward went on from; None: its own."""
         return self._parents[forward].order if forward in self._parents else None
 
+    def forget(self) -> None:
+        """Keep nothing of any run."""
+        for held in (self.records, self.earlier, self._threads, self._parents):
+            held.clear()
+
     def _begin_run(self, forward: int) -> None:
         self.first_forward = forward
         self.earlier.append(list(self.records))

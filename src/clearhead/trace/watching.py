@@ -38,6 +38,11 @@ class Watched(Seen):
         """Every run, oldest first; the last one is what ``seen`` itself shows."""
         return [*(Seen(list(records), missed=self.missed) for records in self._runs.earlier), self]
 
+    def close(self) -> None:
+        """Forget every run, too."""
+        super().close()
+        self._runs.forget()
+
 
 class Watching:
     """One watch: takes sightings and keeps them as records."""

@@ -40,7 +40,7 @@ def batches(sentences: Sequence[Prepared], tokens: int = BATCH_TOKENS) -> Iterat
 
 @dataclass(frozen=True)
 class Edges:
-    """All targets of a batch at one level; ``property`` counts on for the second half."""
+    """All targets of a batch at one level, property by property; it counts on for the second half."""
 
     sentence: Int[Tensor, " edge"]
     property: Int[Tensor, " edge"]
@@ -84,13 +84,10 @@ class Batch:
         parts = [one.edges[level] for one in self.sentences]
         rows = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         halves = np.repeat([one.half for one in self.sentences], [len(part) for part in parts])
-        all_parts = np.concatenate(parts) if parts else np.zeros((0, 3), dtype=np.int64)
-        return Edges(
-            torch.from_numpy(rows),
-            torch.from_numpy(all_parts[:, 0] + halves * properties),
-            torch.from_numpy(all_parts[:, 1].copy()),
-            torch.from_numpy(all_parts[:, 2].copy()),
-        )
+        prop, query, key = np.concatenate(parts).T if parts else np.zeros((3, 0), dtype=np.int64)
+        prop = prop + halves * properties
+        order = np.argsort(prop.astype(np.int32), kind="stable")
+        return Edges(*(torch.from_numpy(one[order]) for one in (rows, prop, query, key)))
 
     def _rows(self, parts: list[np.ndarray], dtype: torch.dtype) -> Tensor:
         rows = torch.zeros(len(parts), self.width, dtype=dtype)

@@ -170,11 +170,9 @@ def _earlier(sentence: TokenisedSentence) -> dict[int, list[int]]:
 
 def _elsewhere(sentence: TokenisedSentence, places: list[int]) -> Targets:
     """From every word to those places, the word itself left out."""
-    found = {
-        query: [place for place in places if place != query]
-        for query, unit in enumerate(sentence.units)
-        if not unit.special
-    }
+    found = {query: places for query, unit in enumerate(sentence.units) if not unit.special}
+    for query in found.keys() & set(places):
+        found[query] = [place for place in places if place != query]
     return {query: targets for query, targets in found.items() if targets}
 
 

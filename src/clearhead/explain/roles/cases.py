@@ -6,10 +6,11 @@ computed once and used for each.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from clearhead.explain.roles.batches import Edges
@@ -21,16 +22,14 @@ OFFSET_BINS = 2 * FARTHEST + 1
 
 @dataclass(frozen=True)
 class Cases:
-    """Targets that can be seen, and what a head would score for free at them."""
+    """Targets that can be seen, and what a head would score for free at them.
 
-    candidates: Bool[Tensor, "batch query key"]
-    sentence: Int[Tensor, " edge"]
-    property: Int[Tensor, " edge"]
-    query: Int[Tensor, " edge"]
-    key: Int[Tensor, " edge"]
-    case_sentence: Int[Tensor, " case"]
-    case_property: Int[Tensor, " case"]
-    case_query: Int[Tensor, " case"]
+    ``targets`` and ``askers`` are sparse: 1 where a place is a target of a property, and where a
+    query is a case of it. What a head does at them is a product: ``targets @ weights``.
+    """
+
+    targets: Float[Tensor, "property place"]  # place: (sentence · query + query) · key + key
+    askers: Float[Tensor, "property asker"]  # asker: sentence · query + query
     counts: Int[Tensor, " property"]  # cases
     even: Int[Tensor, " property"]  # what choosing at random among visible keys would hit, × ONE
     alike: Int[Tensor, " property"]  # the same, among visible keys of the target's kind
@@ -49,31 +48,37 @@ def cases_of(
     kept = open_to & (choices[edges.sentence, edges.query] > 1)
     sentence, prop = edges.sentence[kept], edges.property[kept]
     query, key = edges.query[kept], edges.key[kept]
-    width = candidates.shape[1]
-    name = (sentence * properties + prop) * width + query
-    cases, case, targets = torch.unique_consecutive(name, return_inverse=True, return_counts=True)
-    case_query, rest = cases % width, cases // width
-    case_property, case_sentence = rest % properties, rest // properties
-    visible = choices[case_sentence, case_query]
+    askers, keys = choices.numel(), candidates.shape[2]
+    asker = sentence * candidates.shape[1] + query
+    cases, case, targets = torch.unique_consecutive(
+        prop * askers + asker, return_inverse=True, return_counts=True
+    )
+    case_property, case_asker = cases // askers, cases % askers
+    visible = choices.flatten()[case_asker]
     alike = _alike(candidates, word_kinds, sentence, query, key, case, len(cases))
     where = (key - query).clamp(-FARTHEST, FARTHEST) + FARTHEST
     inside = (key - query).abs() <= FARTHEST
     offsets = torch.zeros(properties * OFFSET_BINS, dtype=torch.int64)
     offsets.index_add_(0, (prop * OFFSET_BINS + where)[inside], torch.ones_like(prop)[inside])
     return Cases(
-        candidates,
-        sentence,
-        prop,
-        query,
-        key,
-        case_sentence,
-        case_property,
-        case_query,
+        _ones(prop, asker * keys + key, (properties, askers * keys)),
+        _ones(case_property, case_asker, (properties, askers)),
         _summed(case_property, torch.ones_like(cases), properties),
         _summed(case_property, _share(targets, visible), properties),
         _summed(case_property, _share(targets, alike), properties),
         offsets.view(properties, OFFSET_BINS),
     )
+
+
+def _ones(row: Tensor, column: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A sparse matrix of ones; rows must come in order. Its products are exact below 2⁵³."""
+    begins = torch.zeros(shape[0] + 1, dtype=torch.int64)
+    begins[1:] = torch.bincount(row, minlength=shape[0]).cumsum(0)
+    with warnings.catch_warnings():  # "Sparse CSR tensor support is in beta state"
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.sparse_csr_tensor(
+            begins, column, torch.ones(len(row), dtype=torch.float64), shape, check_invariants=False
+        )
 
 
 def _alike(

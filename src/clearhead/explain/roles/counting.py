@@ -126,20 +126,34 @@ class BatchCount:
         self.word_kinds = {level: batch.word_kinds(level) for level in LEVELS}
         self._visible: Tensor | None = None
         self._cases: dict[Level, tuple[Cases, Cases]] = {}
+        self._rooms: dict[str, Tensor] = {}
 
     def add(self, record: LayerRecord, layer: int, tally: Tally) -> None:
         """Count one layer, all heads at once."""
         weights, visible = layer_weights(record, len(self.owners))
         if self._visible is None or not torch.equal(self._visible, visible):
             self._visible, self._cases = visible, self._cases_of(visible)
-        for level in LEVELS:
-            if not len(self.edges[level].query):
+        merged = merged_to_units(weights, self.owners) if len(self.edges["words"].query) else None
+        for level, known in zip(LEVELS, (weights, merged), strict=True):
+            if known is None or not len(self.edges[level].query):
                 continue
-            if level == "words":
-                weights = merged_to_units(weights, self.owners)
+            batch, heads, queries, keys = known.shape
+            mass = self._room("mass", batch, queries, keys, heads)
+            mass.copy_(_whole(known).permute(0, 2, 3, 1))
             for variant, cases in enumerate(self._cases[level]):
-                hits, mass, kept = self._of_heads(weights, cases)
-                tally.add_heads(variant, layer, hits, mass, kept)
+                if variant:  # in place: the weights are used no more
+                    known.masked_fill_(self.rests[level][:, None, None], 0.0)
+                strongest = known.argmax(dim=-1).mT[:, :, None]
+                looks = self._room("looks", batch, queries, keys, heads)
+                looks.scatter_(2, strongest, 1.0)
+                kept = _whole(known.sum(dim=-1)).mT.reshape(-1, heads).double()
+                found = (
+                    cases.targets @ looks.view(-1, heads),
+                    cases.targets @ mass.view(-1, heads),
+                    cases.askers @ kept,
+                )
+                looks.scatter_(2, strongest, 0.0)
+                tally.add_heads(variant, layer, *(counts.long() for counts in found))
                 tally.add_cases(variant, layer, cases)
 
     def _cases_of(self, visible: Tensor) -> dict[Level, tuple[Cases, Cases]]:
@@ -153,22 +167,14 @@ class BatchCount:
             )
         return found  # type: ignore[return-value]
 
-    def _of_heads(self, weights: Tensor, cases: Cases) -> tuple[Tensor, Tensor, Tensor]:
-        """(2 · property, head): hits, mass on targets and on candidates."""
-        shown = weights.masked_fill(~cases.candidates[:, None], -1.0)
-        strongest = shown.argmax(dim=-1).mT  # (batch, query, head)
-        hits = strongest[cases.sentence, cases.query] == cases.key[:, None]
-        by_head = weights.permute(0, 2, 3, 1)  # (batch, query, key, head)
-        mass = by_head[cases.sentence, cases.query, cases.key]
-        kept = shown.clamp_(min=0.0).sum(dim=-1).mT[cases.case_sentence, cases.case_query]
-        both = torch.cat([hits.long(), _whole(mass)], dim=1)  # one sum is quicker than two
-        hit_counts, masses = self._summed(cases.property, both).chunk(2, dim=1)
-        return hit_counts, masses, self._summed(cases.case_property, _whole(kept))
-
-    def _summed(self, where: Tensor, what: Tensor) -> Tensor:
-        sums = torch.zeros(2 * self.properties, what.shape[1], dtype=torch.int64)
-        return sums.index_add_(0, where, what)
+    def _room(self, name: str, *shape: int) -> Tensor:
+        """Room for (sentence, query, key, head), zeros at first: new memory takes time to come."""
+        held = self._rooms.get(name)
+        if held is None or held.shape != shape:
+            held = self._rooms[name] = torch.zeros(shape, dtype=torch.float64)
+        return held
 
 
 def _whole(weights: Tensor) -> Tensor:
-    return (weights.double() * ONE).round_().long()
+    """Weights as whole numbers: of 2⁻³⁰, which no format rounds before this does."""
+    return (weights * ONE).round_()

@@ -75,10 +75,11 @@ class _Rows:
 
     def add(self, number: int, targets: Targets) -> int:
         """Take the targets of a property; how many queries have one."""
-        cases = 0
+        cases, before, distinct = 0, None, {}
         for query, aims in targets.items():
             if aims:
-                distinct = dict.fromkeys(aims)
+                if aims is not before:  # most queries of a property share one list
+                    before, distinct = aims, dict.fromkeys(aims)
                 self.queries += [query] * len(distinct)
                 self.keys += distinct
                 cases += 1
