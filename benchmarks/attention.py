@@ -71,7 +71,7 @@ def fused(lengths: list[int], *, grad: bool) -> str:
                 partial(backward, plain, inputs) if grad else partial(plain, *inputs)
             )
         with torch.set_grad_enabled(grad):
-            took = medians(contestants, rounds=9 if length <= 2048 else 3 if length <= 4096 else 1)
+            took = medians(contestants, rounds=9 if length <= 2048 else 3)
         rows.append(
             [
                 f"{length:,}",

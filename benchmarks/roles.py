@@ -6,7 +6,7 @@ does on the other half: accuracy, baseline, cases, interval (after Clark et al. 
 
 Time: reading sentences, running them and counting all properties of all heads, against nothing but
 the forward over the same batches; the two take turns. Memory: the peak of a process of its own, for
-a tenth of the corpus and for all of it. ``--publish`` writes the tables of relations to
+a tenth of the corpus, half of it and all of it. ``--publish`` writes the tables of relations to
 docs/roles.md and everything else to docs/benchmarks.md.
 """
 
@@ -182,7 +182,7 @@ def main() -> None:
         one_memory(given.memory, corpus)
         return
     begun, total = time.monotonic(), sum(1 for _ in corpus)
-    found, costs, sizes = [], [], [max(1, total // 10), total]
+    found, costs, sizes = [], [], [max(1, total // 10), max(1, total // 2), total]
     where = f"{corpus.name}, {total:,} sentences, {machine()}"
     relation_parts, rows = [f"`python benchmarks/roles.py` on {where}."], []
     for name in given.models:

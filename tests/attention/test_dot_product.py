@@ -408,3 +408,32 @@ def test_keys_out_of_reach_are_never_multiplied() -> None:
     key[:, :, :200], value[:, :, :200] = torch.nan, torch.nan
     found = ch.attention(query, key, value, causal=True, window=100)
     torch.testing.assert_close(found, ch.attention(query, key[:, :, 200:], value[:, :, 200:]))
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # torch's own jvp uses it
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap has no rule for flash
+@pytest.mark.parametrize("tokens", [7, 200])
+@pytest.mark.parametrize("options", [{}, {"causal": True, "window": 5}, {"softcap": 2.0}], ids=str)
+def test_torch_may_transform_it(tokens: int, options: dict[str, Any]) -> None:
+    """vmap, jvp and grad of torch.func, against the plain steps."""
+    torch.manual_seed(tokens)
+    query, key, value, ahead = torch.randn(4, 2, 3, tokens, 8)
+
+    def fast(asks: Tensor) -> Tensor:
+        return ch.attention(asks, key, value, **options)
+
+    def plain(asks: Tensor) -> Tensor:
+        return ch.attention_steps(asks, key, value, **options).output
+
+    def one(asks: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        return ch.attention(asks, keys, values, **options)
+
+    wanted = plain(query)
+    slopes = torch.func.jvp(plain, (query,), (ahead,)), torch.func.jvp(fast, (query,), (ahead,))
+    torch.testing.assert_close(*slopes, atol=1e-5, rtol=0)
+    with torch.no_grad():
+        each = torch.func.vmap(one)(query, key, value)
+    torch.testing.assert_close(each, wanted, atol=1e-5, rtol=0)
+    by_query = torch.func.grad(lambda asks: (fast(asks) * ahead).sum())(query)
+    by_plain = torch.func.grad(lambda asks: (plain(asks) * ahead).sum())(query)
+    torch.testing.assert_close(by_query, by_plain, atol=1e-5, rtol=0)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import threading
 
 import pytest
 import torch
 
 import clearhead as ch
+from clearhead.attention import dot_product
 from clearhead.attention import three_products as module
 from clearhead.attention.scratch import SCRATCH, Scratch
 from clearhead.attention.three_products import (
     FEW_KEYS,
     MOST_KEYS,
+    short_attention,
     three_products,
     three_products_apply,
 )
+from clearhead.errors import InputError
 
 
 @pytest.mark.parametrize(("heads", "kv_heads"), [(7, 7), (6, 3), (4, 2)])
@@ -114,3 +118,43 @@ def test_each_thread_has_scratch_of_its_own() -> None:
     assert held.numel() >= 10
     assert addresses[0] != addresses[1]
     assert SCRATCH.floats(3).numel() >= 3
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("tokens", [2, 128, FEW_KEYS])
+def test_the_lean_way_is_the_long_one(
+    tokens: int, causal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(tokens)
+    query, key, value = torch.randn(3, 2, 4, tokens, 8)
+    lean = short_attention(query, key, value, None, causal)
+    assert lean is not None
+    monkeypatch.setattr(dot_product, "short_attention", lambda *_: None)
+    assert torch.equal(lean, ch.attention(query, key, value, causal=causal))
+
+
+def test_what_the_lean_way_leaves_to_the_long_one() -> None:
+    def taken(query: object, key: object, value: object, scale: float | None = None) -> bool:
+        return short_attention(query, key, value, scale, False) is not None  # type: ignore[arg-type]
+
+    query, key, value = torch.randn(3, 1, 2, 5, 8)
+    assert taken(query, key, value)
+    assert not taken(query, key, value[:, :1])  # grouped
+    assert not taken(query, key[:, :, :4], value[:, :, :4])
+    assert not taken(query[:, :1], key[:, :1], value[:, :1])  # a single head
+    assert not taken(query[0], key[0], value[0])
+    assert not taken(query.double(), key.double(), value.double())
+    assert not taken(query.clone().requires_grad_(), key, value)
+    assert not taken(query, key, value, math.inf)
+    with pytest.raises(InputError, match="scale must be a finite number"):
+        ch.attention(query, key, value, scale=math.inf)
+    value[0, 1, 2, 3] = math.nan
+    assert not taken(query, key, value)
+    with pytest.raises(InputError, match="value holds NaN"):
+        ch.attention(query, key, value)
+
+
+def test_numbers_whose_square_is_infinite_are_fine() -> None:
+    query, key, value = torch.randn(3, 1, 2, 5, 8)
+    large = ch.attention(query, key, value * 1e25)
+    torch.testing.assert_close(large / 1e25, ch.attention(query, key, value))

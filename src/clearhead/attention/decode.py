@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
+from clearhead.attention.plain_tensors import is_plain, is_transformed
 from clearhead.attention.scratch import SCRATCH
 from clearhead.attention.torch_threads import TorchThreads, torch_threads
 
@@ -52,13 +52,12 @@ def decode_applies(
     later processes, which find it in numba's cache (most of that is ``import numba``).
     """
     return (
-        _plain(query)
-        and _plain(key)
-        and _plain(value)
+        is_plain(query)
+        and is_plain(key)
+        and is_plain(value)
         and _axes_fit(query.shape, key.shape, value.shape, softcap)
-        and (sinks is None or (_plain(sinks) and sinks.shape == query.shape[1:2]))
-        and forward_ad._current_level < 0
-        and not torch._C._are_functorch_transforms_active()
+        and (sinks is None or (is_plain(sinks) and sinks.shape == query.shape[1:2]))
+        and not is_transformed()
         and _kernel() is not None
     )
 
@@ -80,17 +79,6 @@ def _axes_fit(
         and values[:3] == keys[:3]
         and kv_heads > 0
         and heads % kv_heads == 0
-    )
-
-
-def _plain(tensor: Tensor) -> bool:
-    """Whether the numbers lie in memory as the kernel reads them, and nobody differentiates."""
-    return (
-        (type(tensor) is Tensor or type(tensor) is torch.nn.Parameter)
-        and tensor.dtype is torch.float32
-        and tensor.is_cpu
-        and tensor.stride(-1) == 1
-        and not (tensor.requires_grad and torch.is_grad_enabled())
     )
 
 

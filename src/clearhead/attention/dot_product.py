@@ -10,6 +10,7 @@ from clearhead.attention.fast import fast_output
 from clearhead.attention.masks import Mask
 from clearhead.attention.observers import OBSERVERS
 from clearhead.attention.soundness import refuse_nan
+from clearhead.attention.three_products import short_attention
 
 
 def attention(
@@ -52,6 +53,8 @@ def attention(
         mask is None and bias is None and window is None and softcap is None and sinks is None
     ) and not OBSERVERS.watching:
         step = decode_step(query, key, value, scale)
+        if step is None:
+            step = short_attention(query, key, value, scale, causal)
         if step is not None:
             return step
     call = attention_call(query, key, value, mask, bias, causal, window, scale, softcap, sinks)

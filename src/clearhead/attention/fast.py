@@ -6,6 +6,7 @@ case                                                   kernel
 one or a few queries over a long cache, all visible    ``decode.py``
 few scores; values narrower than keys                  ``three_products.py``
 softcap, or a bias that learns                         the plain steps, block after block
+under ``torch.func`` (vmap, jvp, grad)                 the plain steps, or torch's own choice
 anything else on a CPU                                 torch's flash kernel, block after block
 anything else elsewhere                                ``F.scaled_dot_product_attention``
 =====================================================  =======================================
@@ -18,6 +19,7 @@ mask puts out of reach are never multiplied.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -28,6 +30,7 @@ from torch.utils.checkpoint import checkpoint
 from clearhead.attention.call import CAUSAL, Call
 from clearhead.attention.causal_halves import FEWEST, MOST, causal_halves
 from clearhead.attention.decode import MOST_QUERIES_UNFUSED, decode_applies, decode_attention
+from clearhead.attention.plain_tensors import has_tangents, is_transformed
 from clearhead.attention.steps import steps_of
 from clearhead.attention.three_products import three_products, three_products_apply
 
@@ -45,6 +48,8 @@ def fast_output(call: Call) -> tuple[Tensor, Tensor | None]:
         call = call.narrowed(range(1))  # a window leaves its keys, all of them visible
     if call.query.numel() == 0 or call.value.numel() == 0:
         return _plain_output(call), None  # zeros, or nothing at all, but with a gradient
+    if is_transformed():
+        return _transformed(call), None
     if call.query.shape[2] <= MOST_QUERIES_UNFUSED and call.mask is None and call.bias is None:
         query, key, value = call.query, call.key, call.value
         options: dict[str, Any] = {"softcap": call.softcap, "sinks": call.sinks}
@@ -214,7 +219,14 @@ def _plain_blocks(call: Call) -> Tensor:
 
 
 def _plain_output(call: Call) -> Tensor:
-    return steps_of(call).output
+    """(batch, head, query, value_dim), whatever axes the caller gave."""
+    return steps_of(replace(call, leading=call.query.shape[:1], headless=False)).output
+
+
+def _transformed(call: Call) -> Tensor:
+    """By operations that vmap, jvp and grad of ``torch.func`` know."""
+    optioned = any(option is not None for option in (call.softcap, call.sinks, call.bias))
+    return _plain_output(call) if optioned or has_tangents() else _portable(call)
 
 
 def _portable(call: Call) -> Tensor:

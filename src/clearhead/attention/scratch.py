@@ -6,6 +6,7 @@ mapped on its first touch.
 
 from __future__ import annotations
 
+import math
 import threading
 
 import torch
@@ -17,12 +18,20 @@ class Scratch(threading.local):
     """float32 numbers of nobody in particular, each thread's own."""
 
     memory = torch.empty(0)
+    _latest = memory
 
     def floats(self, count: int) -> Float[Tensor, " at_least_count"]:
         """At least so many; what they hold is anybody's guess."""
         if self.memory.numel() < count:
             self.memory = torch.empty(count)
         return self.memory
+
+    def shaped(self, shape: tuple[int, ...]) -> Tensor:
+        """Some of it in a shape; the latest is kept, as layers ask for one shape after another."""
+        if self._latest.shape != shape:
+            count = math.prod(shape)
+            self._latest = self.floats(count)[:count].view(shape)
+        return self._latest
 
 
 SCRATCH = Scratch()

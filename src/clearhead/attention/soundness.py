@@ -8,19 +8,23 @@ import torch
 from torch import Tensor
 
 from clearhead.attention.call import CAUSAL, Call
+from clearhead.attention.plain_tensors import is_transformed
 from clearhead.errors import InputError
 
 # With fewer keys than a vector register holds, torch's flash kernel gives zeros for a NaN query
 # (seen below 8 keys with AVX2, below 16 with AVX-512).
 HIDES_NAN = 16
+SHORT = 1 << 17  # numbers; up to here a product with itself is quicker than two sums of a few
 
 
 def refuse_nan(call: Call, output: Tensor, logsum: Tensor | None = None) -> None:
     """An error that names the argument which holds NaN, or ±inf that became NaN.
 
-    Only on a CPU, where looking costs little, and not while torch compiles.
+    Only on a CPU, where looking costs little, and not while torch compiles or transforms.
     """
     if output.device.type != "cpu" or torch.compiler.is_compiling() or output.numel() == 0:
+        return
+    if is_transformed():
         return
     if not torch.is_grad_enabled():
         _search_if_shown(call, output, logsum)
@@ -33,7 +37,7 @@ def _search_if_shown(call: Call, output: Tensor, logsum: Tensor | None) -> None:
     """NaN shows in the output, or, where the kernel takes a NaN query for one that sees nothing,
     as a log-sum-exp of 0. Only then are the arguments searched."""
     kernel_masks = call.mask is None or call.mask is CAUSAL  # of its own, block by block
-    if kernel_masks and _edges_are_sound(output, logsum):
+    if kernel_masks and _looks_sound(output, logsum):
         shown = False
     else:
         shown = math.isnan(output.sum().item())
@@ -64,12 +68,23 @@ def _search(call: Call, output: Tensor) -> None:
         )
 
 
-def _edges_are_sound(output: Tensor, logsum: Tensor | None) -> bool:
-    """A tenth of looking at the whole output: the last query sees every key and every value, so
-    what is wrong with one shows in its row; what is wrong with a query, in its log-sum-exp, or in
-    the first column of the output."""
+def _looks_sound(output: Tensor, logsum: Tensor | None) -> bool:
+    """Whether one quick look finds nothing. What it finds may still be numbers above 10¹⁹.
+
+    A short output is multiplied with itself. Of a long one the edges are a tenth of the work: the
+    last query sees every key and every value, so what is wrong with one shows in its row; what is
+    wrong with a query, in its log-sum-exp, or in the first column of the output.
+    """
+    if logsum is None and output.numel() <= SHORT and output.is_contiguous():
+        return short_is_finite(output)
     queries = output.select(-1, 0) if logsum is None else logsum
     return math.isfinite(queries.sum().item()) and math.isfinite(output.select(-2, -1).sum().item())
+
+
+def short_is_finite(output: Tensor) -> bool:
+    """Whether a short result is finite numbers, none above 10¹⁹: it is multiplied with itself."""
+    numbers = output.view(-1)
+    return math.isfinite(torch.dot(numbers, numbers).item())
 
 
 def _holds_infinity(tensor: Tensor | None) -> bool:

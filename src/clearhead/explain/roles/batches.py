@@ -40,7 +40,7 @@ def batches(sentences: Sequence[Prepared], tokens: int = BATCH_TOKENS) -> Iterat
 
 @dataclass(frozen=True)
 class Edges:
-    """All targets of a batch at one level, property by property; it counts on for the second half."""
+    """All targets of a batch at one level, property by property; the second half counts on."""
 
     sentence: Int[Tensor, " edge"]
     property: Int[Tensor, " edge"]

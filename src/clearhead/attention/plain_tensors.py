@@ -1,0 +1,28 @@
+"""Whether tensors are plain numbers in memory: kernels of ours read them without asking torch."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+
+def is_plain(tensor: Tensor) -> bool:
+    """Float32 on a CPU, a vector's numbers side by side, and nobody who differentiates."""
+    return (
+        (type(tensor) is Tensor or type(tensor) is torch.nn.Parameter)
+        and tensor.dtype is torch.float32
+        and tensor.is_cpu
+        and tensor.stride(-1) == 1
+        and not (tensor.requires_grad and torch.is_grad_enabled())
+    )
+
+
+def has_tangents() -> bool:
+    """Whether derivatives are computed forwards (``jvp``)."""
+    return forward_ad._current_level >= 0
+
+
+def is_transformed() -> bool:
+    """Whether ``vmap``, ``jvp`` or ``grad`` is at work: its tensors are no plain ones."""
+    return has_tangents() or bool(torch._C._are_functorch_transforms_active())
