@@ -26,14 +26,16 @@ def refuse_nan(call: Call, output: Tensor, logsum: Tensor | None = None) -> None
         return
     if is_transformed():
         return
-    if not torch.is_grad_enabled():
-        _search_if_shown(call, output, logsum)
-        return
-    with torch.no_grad():
-        _search_if_shown(call, output, logsum)
+    if output.requires_grad:
+        output = output.detach()
+    if logsum is not None and logsum.requires_grad:
+        logsum = logsum.detach()
+    if _shows(call, output, logsum):
+        with torch.no_grad():
+            _search(call, output)
 
 
-def _search_if_shown(call: Call, output: Tensor, logsum: Tensor | None) -> None:
+def _shows(call: Call, output: Tensor, logsum: Tensor | None) -> bool:
     """NaN shows in the output, or, where the kernel takes a NaN query for one that sees nothing,
     as a log-sum-exp of 0. Only then are the arguments searched."""
     kernel_masks = call.mask is None or call.mask is CAUSAL  # of its own, block by block
@@ -43,8 +45,7 @@ def _search_if_shown(call: Call, output: Tensor, logsum: Tensor | None) -> None:
         shown = math.isnan(output.sum().item())
     if logsum is not None and (call.key.shape[2] < HIDES_NAN or not kernel_masks):
         shown = shown or not logsum.all().item()
-    if shown:
-        _search(call, output)
+    return shown
 
 
 def _search(call: Call, output: Tensor) -> None:
@@ -75,7 +76,7 @@ def _looks_sound(output: Tensor, logsum: Tensor | None) -> bool:
     last query sees every key and every value, so what is wrong with one shows in its row; what is
     wrong with a query, in its log-sum-exp, or in the first column of the output.
     """
-    if logsum is None and output.numel() <= SHORT and output.is_contiguous():
+    if output.numel() <= SHORT and output.dtype is torch.float32:
         return short_is_finite(output)
     queries = output.select(-1, 0) if logsum is None else logsum
     return math.isfinite(queries.sum().item()) and math.isfinite(output.select(-2, -1).sum().item())
@@ -83,7 +84,8 @@ def _looks_sound(output: Tensor, logsum: Tensor | None) -> bool:
 
 def short_is_finite(output: Tensor) -> bool:
     """Whether a short result is finite numbers, none above 10¹⁹: it is multiplied with itself."""
-    numbers = output.view(-1)
+    dense = output if output.is_contiguous() else output.transpose(1, 2)  # as flash leaves it
+    numbers = dense.reshape(-1)
     return math.isfinite(torch.dot(numbers, numbers).item())
 
 
