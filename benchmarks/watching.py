@@ -42,7 +42,7 @@ from measure import (
 
 LENS_FOLDER = ROOT / "build" / "bench-transformer-lens"
 ROUNDS = {512: 11, 2048: 5, 8192: 1}  # tokens: rounds
-ROUNDS_OF_ALL_WEIGHTS = 1  # eager attention and TransformerLens: several times slower
+ROUNDS_OF_ALL_WEIGHTS = 3  # eager attention and TransformerLens: several times slower
 WIDTH = 64
 LONGEST_EAGER = 2048  # at 8,192 tokens all weights of SmolLM2 take 72 GB
 _FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default

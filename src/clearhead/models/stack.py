@@ -16,6 +16,7 @@ from clearhead.errors import InputError
 from clearhead.layers.block import Block
 from clearhead.layers.embedding import Embedding, SinusoidalPositions
 from clearhead.layers.feed_forward import FeedForward
+from clearhead.layers.freed_memory import keep_freed_memory
 from clearhead.layers.multi_head import MultiHeadAttention
 from clearhead.layers.normalisation import RMSNorm
 from clearhead.layers.positions import LearnedPositions, RelativeBias
@@ -31,6 +32,7 @@ class Stack(nn.Module):
         self, config: ModelConfig, *, layers: int, causal: bool, cross: bool = False
     ) -> None:
         super().__init__()
+        keep_freed_memory()
         self.config, self.causal = config, causal
         norm = partial(_norm, config, config.model)
         self.embedding = Embedding(
