@@ -4,7 +4,7 @@ Watching: a forward of SmolLM2 (the GGUF that clearhead fetches) in transformers
 plain and watched, against the ways to the same weights that keep all of them: transformers' eager
 attention with ``output_attentions=True``, and TransformerLens' ``run_with_cache`` (attention
 patterns only) in an environment of its own, made on first use. Time is the median of rounds that
-take turns (eleven at 512 tokens, one at 8,192); memory is the highest above what was held before,
+take turns (eleven at 512 tokens, two at 8,192); memory is the highest above what was held before,
 in a run of its own.
 
 Looking: one causal head of random numbers, width 64: a row, a tile and the whole map, against
@@ -41,7 +41,7 @@ from measure import (
 )
 
 LENS_FOLDER = ROOT / "build" / "bench-transformer-lens"
-ROUNDS = {512: 11, 2048: 5, 8192: 1}  # tokens: rounds
+ROUNDS = {512: 11, 2048: 5, 8192: 2}  # tokens: rounds
 ROUNDS_OF_ALL_WEIGHTS = 3  # eager attention and TransformerLens: several times slower
 WIDTH = 64
 LONGEST_EAGER = 2048  # at 8,192 tokens all weights of SmolLM2 take 72 GB
@@ -107,16 +107,18 @@ def in_turns(contestants: Mapping[str, Callable[[], object]], tokens: int) -> di
     return runs
 
 
-def rows_of(tokens: int, runs: Mapping[str, Runs], plain: str) -> list[list[str]]:
-    return [
-        [
-            f"{tokens:,}", name, seconds(one.usual), f"{one.usual / runs[plain].usual:.2f}×",
-            megabytes(one.peak), "" if one.kept is None else megabytes(one.kept),
-        ]
-        for name, one in runs.items()
-    ]  # fmt: skip
+def rows_of(tokens: int, runs: Mapping[str, Runs]) -> list[list[str]]:
+    """One row each; a plain forward is named before the comma."""
+    rows = []
+    for name, one in runs.items():
+        ratio = one.usual / runs[name.partition(",")[0]].usual
+        kept = "" if one.kept is None else megabytes(one.kept)
+        peak = megabytes(one.peak)
+        rows.append([f"{tokens:,}", name, seconds(one.usual), f"{ratio:.2f}×", peak, kept])
+    return rows
 
 
+EAGER = "transformers, eager with output_attentions"
 HEADER = ["tokens", "", "time", "of the plain forward", "peak memory", "kept"]
 
 
@@ -128,9 +130,12 @@ def watched(model: Any, forward: Callable[[], object]) -> Any:
     return seen
 
 
-def in_transformers(path: Path, lengths: list[int]) -> list[list[str]]:
-    """transformers: plain (sdpa), watched, and eager with all weights."""
+def forwards(path: Path, lengths: list[int]) -> tuple[list[list[str]], list[str]]:
+    """transformers (sdpa; eager with all weights) and our own model, plain and watched, in turns;
+    and, said in words, how eager compares."""
     import transformers
+
+    import clearhead as ch
 
     transformers.logging.set_verbosity_error()
 
@@ -140,37 +145,37 @@ def in_transformers(path: Path, lengths: list[int]) -> list[list[str]]:
             attn_implementation=attention,
         ).eval()  # fmt: skip
 
-    model, eager = load("sdpa"), load("eager")
-    rows = []
+    model, eager, ours = load("sdpa"), load("eager"), ch.load(path).model
+    rows, said = [], []
     for length in lengths:
         ids = torch.randint(5, 40_000, (1, length), generator=torch.Generator().manual_seed(0))
-        forward = partial(model, ids, logits_to_keep=1, use_cache=False)
+        theirs = partial(model, ids, logits_to_keep=1, use_cache=False)
+        own = partial(ours, ids, last_only=True)
         work: dict[str, Callable[[], object]] = {
-            "transformers": forward,
-            "transformers, watched": partial(watched, model, forward),
+            "transformers": theirs,
+            "transformers, watched": partial(watched, model, theirs),
+            "clearhead": own,
+            "clearhead, watched": partial(watched, ours, own),
         }
         if length <= LONGEST_EAGER:
-            work["transformers, eager with output_attentions"] = partial(
+            work[EAGER] = partial(
                 eager, ids, logits_to_keep=1, use_cache=False, output_attentions=True
             )
-        rows += rows_of(length, in_turns(work, length), "transformers")
+        runs = in_turns(work, length)
+        rows += rows_of(length, runs)
         print(table(HEADER, rows[-len(work) :]), flush=True)
-    return rows
+        if EAGER in runs:
+            said.append(_against_eager(length, runs))
+    return rows, said
 
 
-def in_clearhead(path: Path, lengths: list[int]) -> list[list[str]]:
-    """Our own model: plain and watched."""
-    import clearhead as ch
-
-    model: Any = ch.load(path).model
-    rows = []
-    for length in lengths:
-        ids = torch.randint(5, 40_000, (1, length), generator=torch.Generator().manual_seed(0))
-        forward = partial(model, ids, last_only=True)
-        work = {"clearhead": forward, "clearhead, watched": partial(watched, model, forward)}
-        rows += rows_of(length, in_turns(work, length), "clearhead")
-        print(table(HEADER, rows[-2:]), flush=True)
-    return rows
+def _against_eager(tokens: int, runs: Mapping[str, Runs]) -> str:
+    parts = [
+        f"{runs[EAGER].usual / runs[name].usual:.1f} times {name}"
+        f" ({runs[EAGER].peak / runs[name].peak:.0f} times its memory)"
+        for name in ("transformers, watched", "clearhead, watched")
+    ]
+    return f"At {tokens:,} tokens eager takes {', '.join(parts)}."
 
 
 def lens_environment() -> Path:
@@ -289,9 +294,10 @@ def watching(lengths: list[int]) -> str:
 
     path = ModelStore().pull("smollm2")
     with torch.no_grad():
-        rows = in_transformers(path, lengths) + in_clearhead(path, lengths)
+        rows, said = forwards(path, lengths)
         rows += in_transformer_lens(path, lengths)
     note = (
+        f"{' '.join(said)} "
         f"All weights do not fit beyond {LONGEST_EAGER:,} tokens (72 GB at 8,192). TransformerLens "
         "keeps attention patterns only (`names_filter`)."
     )
