@@ -6,7 +6,8 @@ import functools
 import inspect
 import re
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,9 +74,10 @@ class ModuleStack:
         self._entered = entered
         self._thread = threading.get_ident()
         self._handles: list[RemovableHandle] = []
+        stacks = _stacks(self.attention)
         for path, module in model.named_modules():
             looks = _needs_looking(module, path, self.attention)
-            if looks or path in self.attention or _is_stack(path, self.attention):
+            if looks or path in self.attention or path in stacks:
                 self._hook(path, module, looks)
 
     def place(self) -> Frame | None:
@@ -136,9 +138,11 @@ def _nobody(_path: str, _args: tuple[Any, ...], _kwargs: dict[str, Any]) -> None
     """Listens when nobody does any more."""
 
 
-def _is_stack(path: str, attention: dict[str, nn.Module]) -> bool:
-    """The whole model, or a part with several attention modules: where a forward may begin."""
-    return path == "" or sum(inner.startswith(f"{path}.") for inner in attention) > 1
+def _stacks(attention: Iterable[str]) -> set[str]:
+    """The whole model, and parts with several attention modules: where a forward may begin."""
+    parts = [path.split(".") for path in attention]
+    inside = Counter(".".join(path[:depth]) for path in parts for depth in range(1, len(path)))
+    return {"", *(path for path, count in inside.items() if count > 1)}
 
 
 def _needs_looking(module: nn.Module, path: str, attention: dict[str, nn.Module]) -> bool:
