@@ -7,15 +7,24 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 
-def is_plain(tensor: Tensor) -> bool:
-    """Float32 on a CPU, a vector's numbers side by side, and nobody who differentiates."""
+def is_float(tensor: Tensor) -> bool:
+    """Float32 on a CPU, a vector's numbers side by side."""
     return (
         (type(tensor) is Tensor or type(tensor) is torch.nn.Parameter)
         and tensor.dtype is torch.float32
         and tensor.is_cpu
         and tensor.stride(-1) == 1
-        and not (tensor.requires_grad and torch.is_grad_enabled())
     )
+
+
+def is_differentiated(*tensors: Tensor) -> bool:
+    """Whether somebody will ask for a gradient."""
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
+def is_plain(tensor: Tensor) -> bool:
+    """Numbers in memory, and nobody who differentiates."""
+    return is_float(tensor) and not is_differentiated(tensor)
 
 
 def has_tangents() -> bool:
