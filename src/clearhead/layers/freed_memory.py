@@ -18,7 +18,7 @@ _TRIM_THRESHOLD, _MAP_THRESHOLD = -1, -3  # glibc's malloc.h
 
 @cache
 def keep_freed_memory() -> None:
-    """Tell glibc's allocator, once; others are left as they are."""
+    """Tell glibc's allocator, once and for the whole process; others are left as they are."""
     if platform.libc_ver()[0] == "glibc":
         library = ctypes.CDLL(None)
         library.mallopt(_TRIM_THRESHOLD, KEPT)

@@ -11,6 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from clearhead.attention.plain_tensors import is_transformed
+
 FEWEST_ROWS = 32  # below, there is little to win, and each new number of rows is prepared first
 
 
@@ -37,8 +39,7 @@ def _by_onednn(states: Tensor, weight: Tensor) -> bool:
         and states.ndim >= 2
         and states.numel() >= FEWEST_ROWS * states.shape[-1] > 0
         and not torch.is_autocast_enabled("cpu")
-        and not torch._C._are_functorch_transforms_active()
-        and torch.autograd.forward_ad._current_level < 0
+        and not is_transformed()
         and not torch.compiler.is_compiling()
         and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     )

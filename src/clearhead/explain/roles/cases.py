@@ -28,8 +28,8 @@ class Cases:
     query is a case of it. What a head does at them is a product: ``targets @ weights``.
     """
 
-    targets: Float[Tensor, "property place"]  # place: (sentence · query + query) · key + key
-    askers: Float[Tensor, "property asker"]  # asker: sentence · query + query
+    targets: Float[Tensor, "property place"]  # place: asker · keys + key
+    askers: Float[Tensor, "property asker"]  # asker: sentence · queries + query
     counts: Int[Tensor, " property"]  # cases
     even: Int[Tensor, " property"]  # what choosing at random among visible keys would hit, × ONE
     alike: Int[Tensor, " property"]  # the same, among visible keys of the target's kind
