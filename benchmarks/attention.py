@@ -1,11 +1,13 @@
 """Attention against torch: ``python benchmarks/attention.py [--quick] [--publish]``.
 
-One run, alternating rounds, medians. 8 heads of width 64, batch 1, float32 unless said otherwise.
+One run, alternating turns, medians. 8 heads of width 64, batch 1, float32 unless said otherwise.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable
@@ -29,6 +31,8 @@ from torch.nn import functional
 import clearhead as ch
 
 HEADS, WIDTH, SHORT = 8, 64, 256
+PROCESSES = 5  # for short texts
+PLAIN = 2048  # tokens; beyond, all weights are too many
 SDPA = functional.scaled_dot_product_attention
 
 
@@ -52,34 +56,54 @@ def plain(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     return ch.attention_steps(query, key, value).output
 
 
+def one_fused(length: int, *, grad: bool) -> dict[str, float]:
+    """Seconds of each where SDPA's fused kernel applies: no mask, and causal."""
+    inputs = tensors(length, grad=grad)
+    contestants: dict[str, Callable[[], object]] = {}
+    for causal in (False, True):
+        tag = " causal" if causal else ""
+        if grad:
+            contestants[f"sdpa{tag}"] = partial(backward, SDPA, inputs, is_causal=causal)
+            contestants[f"ours{tag}"] = partial(backward, ch.attention, inputs, causal=causal)
+        else:
+            contestants[f"sdpa{tag}"] = partial(SDPA, *inputs, is_causal=causal)
+            contestants[f"ours{tag}"] = partial(ch.attention, *inputs, causal=causal)
+    if length <= PLAIN:
+        contestants["plain"] = partial(backward, plain, inputs) if grad else partial(plain, *inputs)
+    with torch.set_grad_enabled(grad):
+        return medians(contestants, rounds=5 if length < 4096 else 9 if length < 8192 else 7)
+
+
+class Runs:
+    """Several processes that time the same contestants, of which the medians count.
+
+    Where a process's memory happens to lie moves 128 tokens by a fifth, SDPA's and ours apart.
+    """
+
+    def __init__(self, part: str, length: int, processes: int) -> None:
+        command = ["--times", part, "--length", str(length)]
+        self.runs: list[dict[str, float]] = [
+            json.loads(in_process(command)) for _ in range(processes)
+        ]
+
+    def time(self, name: str) -> float:
+        return statistics.median(took[name] for took in self.runs)
+
+    def ratio(self, above: str, below: str) -> float:
+        return statistics.median(took[above] / took[below] for took in self.runs)
+
+
 def fused(lengths: list[int], *, grad: bool) -> str:
-    """Where SDPA's fused kernel applies: no mask, and causal."""
+    """Each length in fresh processes, the short ones in several."""
     rows = []
     for length in lengths:
-        inputs = tensors(length, grad=grad)
-        contestants: dict[str, Callable[[], object]] = {}
-        for causal in (False, True):
-            tag = " causal" if causal else ""
-            if grad:
-                contestants[f"sdpa{tag}"] = partial(backward, SDPA, inputs, is_causal=causal)
-                contestants[f"ours{tag}"] = partial(backward, ch.attention, inputs, causal=causal)
-            else:
-                contestants[f"sdpa{tag}"] = partial(SDPA, *inputs, is_causal=causal)
-                contestants[f"ours{tag}"] = partial(ch.attention, *inputs, causal=causal)
-        if length <= 2048:
-            contestants["plain"] = (
-                partial(backward, plain, inputs) if grad else partial(plain, *inputs)
-            )
-        with torch.set_grad_enabled(grad):
-            took = medians(contestants, rounds=9 if length <= 2048 else 3)
-        rows.append(
-            [
-                f"{length:,}",
-                seconds(took["ours"]), f"{took['ours'] / took['sdpa']:.2f}",
-                seconds(took["ours causal"]), f"{took['ours causal'] / took['sdpa causal']:.2f}",
-                f"{took['plain'] / took['ours']:.1f}×" if "plain" in took else "–",
-            ]
-        )  # fmt: skip
+        several = PROCESSES if length <= 1024 else 1
+        runs = Runs("backward" if grad else "forward", length, several)
+        cells = [f"{length:,}"]
+        for tag in ("", " causal"):
+            ratio = f"{runs.ratio(f'ours{tag}', f'sdpa{tag}'):.2f}"
+            cells += [seconds(runs.time(f"ours{tag}")), ratio]
+        rows.append([*cells, f"{runs.ratio('plain', 'ours'):.1f}×" if length <= PLAIN else "–"])
     header = [
         "tokens",
         "ours",
@@ -149,23 +173,28 @@ def windows(lengths: list[int], window: int = 256) -> str:
     return table(["tokens", "SDPA with a mask", "ours", "faster"], rows)
 
 
-def decoding(caches: list[int]) -> str:
-    """One grouped step: 9 query heads, 3 key/value heads, one new token."""
-    rows = []
+def one_decoding(cache: int) -> dict[str, float]:
+    """Seconds of a grouped step: 9 query heads, 3 key/value heads, one new token."""
+    torch.manual_seed(0)
+    query = torch.randn(1, 9, 1, WIDTH)
+    key, value = torch.randn(2, 1, 3, cache, WIDTH)
     with torch.no_grad():
-        for cache in caches:
-            torch.manual_seed(0)
-            query = torch.randn(1, 9, 1, WIDTH)
-            key, value = torch.randn(2, 1, 3, cache, WIDTH)
-            took = medians(
-                {
-                    "sdpa": partial(SDPA, query, key, value, enable_gqa=True),
-                    "ours": partial(ch.attention, query, key, value, causal=True),
-                },
-                rounds=15,
-            )
-            ratio = f"{took['sdpa'] / took['ours']:.2f}×"
-            rows.append([f"{cache:,}", seconds(took["sdpa"]), seconds(took["ours"]), ratio])
+        return medians(
+            {
+                "sdpa": partial(SDPA, query, key, value, enable_gqa=True),
+                "ours": partial(ch.attention, query, key, value, causal=True),
+            },
+            rounds=10,
+        )
+
+
+def decoding(caches: list[int]) -> str:
+    """Each cache in fresh processes."""
+    rows = []
+    for cache in caches:
+        runs = Runs("decoding", cache, PROCESSES)
+        ratio = f"{runs.ratio('sdpa', 'ours'):.2f}×"
+        rows.append([f"{cache:,}", seconds(runs.time("sdpa")), seconds(runs.time("ours")), ratio])
     return table(["cached tokens", "SDPA, enable_gqa", "ours", "faster"], rows)
 
 
@@ -197,11 +226,17 @@ def memory(lengths: list[int]) -> str:
     for length in lengths:
         row = [f"{length:,}"]
         for case in MEMORY_CASES:
-            command = [sys.executable, __file__, "--memory", case, "--length", str(length)]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
-            row.append(megabytes(int(done.stdout)))
+            took = in_process(["--memory", case, "--length", str(length)])
+            row.append(megabytes(int(took)))
         rows.append(row)
     return table(["tokens", *MEMORY_CASES], rows)
+
+
+TIMED: dict[str, Callable[[int], dict[str, float]]] = {  # each in processes of its own
+    "forward": partial(one_fused, grad=False),
+    "backward": partial(one_fused, grad=True),
+    "decoding": one_decoding,
+}
 
 
 def main() -> None:
@@ -210,10 +245,14 @@ def main() -> None:
     parser.add_argument("--only", help="one part, by its title; is not published")
     parser.add_argument("--publish", action="store_true", help="write docs/benchmarks.md")
     parser.add_argument("--memory", choices=list(MEMORY_CASES), help=argparse.SUPPRESS)
+    parser.add_argument("--times", choices=list(TIMED), help=argparse.SUPPRESS)
     parser.add_argument("--length", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.memory:
         one_memory(given.memory, given.length)
+        return
+    if given.times:
+        print(json.dumps(TIMED[given.times](given.length)))
         return
     lengths = [128, 512, 1024, 2048] + ([] if given.quick else [4096, 8192, 16384])
     parts = [f"`python benchmarks/attention.py` on {machine()}. {HEADS} heads of width {WIDTH}."]
@@ -229,17 +268,19 @@ def main() -> None:
     if given.only:
         print(works[given.only]())
         return
+    quick = ["--quick"] if given.quick else []
     for title in works:
-        parts.append(f"**{title}**\n\n{alone(title, quick=given.quick)}")
+        text = in_process(["--only", title, *quick])
+        parts.append(f"**{title}**\n\n{text}")
         print(parts[-1], end="\n\n", flush=True)
     if given.publish:
         publish("attention", "\n\n".join(parts))
 
 
-def alone(title: str, *, quick: bool) -> str:
-    """One part in a process of its own: memory that an earlier part left behind would help SDPA
-    where it spells out all scores."""
-    command = [sys.executable, __file__, "--only", title, *(["--quick"] if quick else [])]
+def in_process(arguments: list[str]) -> str:
+    """What a part prints that runs in a process of its own: memory that an earlier part left
+    behind would help SDPA where it spells out all scores."""
+    command = [sys.executable, __file__, *arguments]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 

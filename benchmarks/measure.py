@@ -16,7 +16,8 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs" / "benchmarks.md"
-SECONDS_PER_ROUND = 0.2  # a round repeats quick work until it is long enough to time
+SECONDS_PER_ROUND = 0.2  # of each contestant, if its work is quicker than that
+SECONDS_PER_TURN = 0.04  # a turn repeats quick work until it is long enough to time
 
 
 def medians(contestants: Mapping[str, Callable[[], object]], rounds: int = 7) -> dict[str, float]:
@@ -24,14 +25,16 @@ def medians(contestants: Mapping[str, Callable[[], object]], rounds: int = 7) ->
 
     In its turn a contestant repeats quick work: see :func:`call_by_call`.
     """
-    repeats = {}
+    repeats, slowest = {}, 0.0
     for name, work in contestants.items():
         took = _time(work, 1)  # warm: compiled, cached, paged in
         if took < 1.0:
             took = _time(work, 1)
-        repeats[name] = max(1, min(2000, round(SECONDS_PER_ROUND / max(took, 1e-7))))
+        repeats[name] = max(1, min(2000, round(SECONDS_PER_TURN / max(took, 1e-7))))
+        slowest = max(slowest, took)
+    turns = max(1, round(SECONDS_PER_ROUND / max(slowest, SECONDS_PER_TURN)))  # of a round
     times: dict[str, list[float]] = {name: [] for name in contestants}
-    for _ in range(rounds):
+    for _ in range(rounds * turns):
         for name, work in contestants.items():
             times[name].append(_time(work, repeats[name]))
     return {name: statistics.median(found) for name, found in times.items()}

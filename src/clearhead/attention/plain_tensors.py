@@ -19,7 +19,11 @@ def is_float(tensor: Tensor) -> bool:
 
 def is_differentiated(*tensors: Tensor) -> bool:
     """Whether somebody will ask for a gradient."""
-    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    if torch.is_grad_enabled():
+        for tensor in tensors:  # any(…) would make a generator, and this is asked at every call
+            if tensor.requires_grad:
+                return True
+    return False
 
 
 def is_plain(tensor: Tensor) -> bool:

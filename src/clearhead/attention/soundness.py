@@ -84,8 +84,9 @@ def _looks_sound(output: Tensor, logsum: Tensor | None) -> bool:
 
 def short_is_finite(output: Tensor) -> bool:
     """Whether a short result is finite numbers, none above 10¹⁹: it is multiplied with itself."""
-    dense = output if output.is_contiguous() else output.transpose(1, 2)  # as flash leaves it
-    numbers = dense.reshape(-1)
+    if not output.is_contiguous():
+        output = output.transpose(1, 2)  # as flash leaves it
+    numbers = output.reshape(-1)
     return math.isfinite(torch.dot(numbers, numbers).item())
 
 

@@ -63,17 +63,20 @@ def three_products(
     batch, heads, queries, key_dim = query.shape
     kv_heads, keys, value_dim = value.shape[1:]
     # The queries of all heads that share a key/value head are so many rows of one matrix.
-    rows = query.reshape(batch * kv_heads, -1, key_dim)
-    columns = key.reshape(batch * kv_heads, keys, key_dim).transpose(1, 2)
-    values = value.reshape(batch * kv_heads, keys, value_dim)
+    matrices, grouped = batch * kv_heads, heads // kv_heads * queries
+    rows = query.reshape(matrices, grouped, key_dim)
+    columns = key.reshape(matrices, keys, key_dim).transpose(1, 2)
+    values = value.reshape(matrices, keys, value_dim)
     hidden = _future(queries, keys, heads // kv_heads) if causal else None
-    if rows.shape[0] * rows.shape[1] * keys <= SCORES_AT_ONCE:
-        mixed = torch.bmm(_weights(rows, columns, hidden, scale), values)
+    if matrices * grouped * keys <= SCORES_AT_ONCE:
+        weights = _weights(rows, columns, hidden, scale, (matrices, grouped, keys))
+        mixed = torch.bmm(weights, values)
     else:
-        mixed = query.new_empty(*rows.shape[:2], value_dim)
-        for some, run in _blocks(rows.shape[0], rows.shape[1], keys):
+        mixed = query.new_empty(matrices, grouped, value_dim)
+        for some, run in _blocks(matrices, grouped, keys):
             seen = None if hidden is None else hidden[run]
-            weights = _weights(rows[some, run], columns[some], seen, scale)
+            shape = (some.stop - some.start, run.stop - run.start, keys)
+            weights = _weights(rows[some, run], columns[some], seen, scale, shape)
             mixed[some, run] = torch.bmm(weights, values[some])
     return mixed.view(batch, heads, queries, value_dim)
 
@@ -106,9 +109,14 @@ def short_attention(
     return output if short_is_finite(output) else None
 
 
-def _weights(rows: Tensor, columns: Tensor, hidden: Tensor | None, scale: float) -> Tensor:
+def _weights(
+    rows: Tensor,
+    columns: Tensor,
+    hidden: Tensor | None,
+    scale: float,
+    shape: tuple[int, int, int],
+) -> Tensor:
     """softmax(scale · rows · columns + hidden), in memory that the next call uses again."""
-    shape = (rows.shape[0], rows.shape[1], columns.shape[2])
     scores = SCRATCH.shaped(shape)
     if hidden is None:
         torch.baddbmm(scores, rows, columns, beta=0, alpha=scale, out=scores)
@@ -127,7 +135,10 @@ def _blocks(matrices: int, rows: int, keys: int) -> list[tuple[slice, slice]]:
     several = max(fewest, SCORES_AT_ONCE // (length * keys))
     count = max(1, matrices // several)
     return [
-        (slice(matrices * n // count, matrices * (n + 1) // count), slice(start, start + length))
+        (
+            slice(matrices * n // count, matrices * (n + 1) // count),
+            slice(start, min(rows, start + length)),
+        )
         for n in range(count)
         for start in range(0, rows, length)
     ]
