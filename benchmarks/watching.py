@@ -41,7 +41,7 @@ from measure import (
 )
 
 LENS_FOLDER = ROOT / "build" / "bench-transformer-lens"
-ROUNDS = {512: 15, 2048: 5, 8192: 3}  # tokens: rounds
+ROUNDS = {512: 15, 2048: 5, 8192: 2}  # tokens: rounds
 ROUNDS_OF_EAGER = 3  # several times slower
 WIDTH = 64
 LONGEST_EAGER = 2048  # at 8,192 tokens all weights of SmolLM2 take 72 GB

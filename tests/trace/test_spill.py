@@ -33,6 +33,26 @@ def test_a_copy_is_made_unless_the_tensor_is_owned() -> None:
     assert spill.keep(tensor, owned=True).data_ptr() == tensor.data_ptr()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_large_tensors_are_copied_even_if_owned(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spill_module, "LARGE", 300)
+    monkeypatch.setattr(spill_module, "SMALL", 100)
+    spill, tensor = Spill(limit=10_000), torch.randn(3, 5, 11).to(dtype).transpose(0, 2)
+    middling, small = torch.ones(30), torch.ones(20)
+    assert spill.keep(middling, owned=True).data_ptr() == middling.data_ptr()  # none large yet
+    kept = spill.keep(tensor, owned=True)
+    assert kept.data_ptr() != tensor.data_ptr() and kept.is_contiguous()
+    assert torch.equal(kept, tensor) and kept.dtype == dtype
+    assert spill.in_memory == tensor.nbytes + middling.nbytes and spill.on_disk == 0
+    assert spill.keep(middling, owned=True).data_ptr() != middling.data_ptr()
+    assert spill.keep(small, owned=True).data_ptr() == small.data_ptr()
+    gc.collect()
+    tensor.zero_()
+    assert kept.abs().sum() > 0  # its pages live as long as it does
+
+
 def test_files_go_when_the_spill_goes(tmp_path: Path) -> None:
     spill = Spill(limit=0, folder=tmp_path)
     kept = spill.keep(torch.arange(5.0))

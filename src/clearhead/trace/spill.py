@@ -6,8 +6,10 @@ them when memory gets tight. The folder is removed when the spill is closed, or 
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
+import sys
 import tempfile
 import weakref
 from pathlib import Path
@@ -20,6 +22,10 @@ from clearhead.errors import InputError, StoreError
 SHARE_OF_MEMORY = 4  # a quarter of the machine's memory may hold what was seen
 WITHOUT_KNOWLEDGE = 2 << 30  # bytes, where the system does not tell how much memory there is
 LEAST_FREE_DISK = 1 << 30  # bytes that stay free for everybody else
+# A tensor of so many bytes, and after it all but the smallest, is copied out of the heap even if it
+# is ours: between a model's temporaries it would leave holes too small for the next ones. SmolLM2
+# in transformers over 8,192 tokens held twice what was kept, and asked for 1.6 million pages anew.
+LARGE, SMALL = 4 << 20, 64 << 10
 
 
 class Spill:
@@ -37,6 +43,7 @@ class Spill:
             raise InputError(f"the limit counts bytes and must be 0 or more; got {limit}.")
         self.limit = _share_of_memory() if limit is None else limit
         self.in_memory = 0
+        self._has_large = False
         self.on_disk = 0
         self._parent = None if folder is None else str(folder)
         self.folder: Path | None = None
@@ -46,11 +53,14 @@ class Spill:
     def keep(self, tensor: Tensor, *, owned: bool = False) -> Tensor:
         """The same numbers, safe from later changes: a copy in memory, or in a file beyond it.
 
-        ``owned``: nobody else will change the tensor, so in memory it needs no copy.
+        ``owned``: nobody else will change the tensor, so in memory only a large one needs a copy.
         """
         tensor = tensor.detach()
         if self.in_memory + tensor.nbytes <= self.limit or tensor.numel() == 0:
             self.in_memory += tensor.nbytes
+            self._has_large = self._has_large or tensor.nbytes >= LARGE
+            if self._has_large and tensor.nbytes >= SMALL and tensor.device.type == "cpu":
+                return _outside_heap(tensor.shape, tensor.dtype).copy_(tensor)
             return tensor if owned else tensor.clone(memory_format=torch.contiguous_format)
         mapped = self._mapped(tensor)
         self.on_disk += tensor.nbytes
@@ -90,6 +100,15 @@ class Spill:
                 hint="watch fewer layers, or set TMPDIR to a larger disk.",
             )
         return self.folder
+
+
+def _outside_heap(shape: torch.Size, dtype: torch.dtype) -> Tensor:
+    """Memory straight from the system, which goes back to it with the tensor."""
+    if sys.platform != "linux":
+        return torch.empty(shape, dtype=dtype)
+    size = shape.numel() * dtype.itemsize
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return torch.frombuffer(pages, dtype=dtype).view(shape)
 
 
 def _share_of_memory() -> int:
