@@ -17,6 +17,16 @@ TEMPLATE = (
 @pytest.fixture(scope="session")
 def decoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A decoder with random weights, a tokenizer and a chat template."""
+    return random_decoder(tmp_path_factory.mktemp("models") / "decoder", eos=(2,))
+
+
+@pytest.fixture(scope="session")
+def endless_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same without a token that ends a text: it writes until somebody stops it."""
+    return random_decoder(tmp_path_factory.mktemp("models") / "endless", eos=())
+
+
+def random_decoder(folder: Path, eos: tuple[int, ...]) -> Path:
     import clearhead as ch
     from clearhead.text.subword_training import train_bpe
 
@@ -25,10 +35,10 @@ def decoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(5)
     config = ch.ModelConfig(
         kind="decoder", family="llama", vocab=300, context=211, model=24, layers=2, heads=4,
-        kv_heads=2, feed_forward=31, gated=True, bos=1, eos=(2,), tied=False,
+        kv_heads=2, feed_forward=31, gated=True, bos=1, eos=eos, tied=False,
     )  # fmt: skip
     model = ch.Decoder(config).eval().requires_grad_(False)
-    return ch.save(model, tmp_path_factory.mktemp("models") / "decoder", tokenizer)
+    return ch.save(model, folder, tokenizer)
 
 
 @pytest.fixture(scope="session")
