@@ -118,8 +118,8 @@ def test_seed(wordy: Loaded) -> None:
     def run(seed: int | None) -> str:
         return text_of(generate(wordy, "the door", seed=seed, temperature=1.0, max_tokens=11))
 
-    assert run(3) == run(3)
-    assert len({run(3), run(4), run(None), run(None)}) == 4
+    assert run(3) == run(3) != run(4)
+    assert len({run(None) for _ in range(9)}) > 1  # two alone are the same once in thirty
 
 
 def test_probability_is_the_models_own(wordy: Loaded) -> None:
