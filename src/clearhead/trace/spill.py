@@ -24,7 +24,7 @@ WITHOUT_KNOWLEDGE = 2 << 30  # bytes, where the system does not tell how much me
 LEAST_FREE_DISK = 1 << 30  # bytes that stay free for everybody else
 # A tensor of so many bytes, and after it all but the smallest, is copied out of the heap even if it
 # is ours: between a model's temporaries it would leave holes too small for the next ones. SmolLM2
-# in transformers over 8,192 tokens held twice what was kept, and asked for 1.6 million pages anew.
+# in transformers over 8,192 tokens, alone in a process, asked for 1.6 million pages anew.
 LARGE, SMALL = 4 << 20, 64 << 10
 
 
