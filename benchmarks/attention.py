@@ -90,7 +90,14 @@ class Runs:
         return statistics.median(took[name] for took in self.runs)
 
     def ratio(self, above: str, below: str) -> float:
-        return statistics.median(took[above] / took[below] for took in self.runs)
+        return statistics.median(self.ratios(above, below))
+
+    def ratios(self, above: str, below: str) -> list[float]:
+        return [took[above] / took[below] for took in self.runs]
+
+    def range(self, above: str, below: str) -> str:
+        ratios = self.ratios(above, below)
+        return f"{min(ratios):.2f}–{max(ratios):.2f}"
 
 
 def fused(lengths: list[int], *, grad: bool) -> str:
@@ -136,18 +143,27 @@ def modules(lengths: list[int]) -> str:
     return table(["tokens", "ours", "faster than torch's, weights off", "weights on"], rows)
 
 
-def narrow_values(lengths: list[int]) -> str:
-    """Key width 64, value width 32: SDPA leaves its fused kernel."""
-    rows = []
+def one_narrow(length: int) -> dict[str, float]:
+    """Seconds of each with key width 64, value width 32, where SDPA leaves its fused kernel."""
+    inputs = tensors(length, value_dim=32)
+    both = {"sdpa": partial(SDPA, *inputs), "ours": partial(ch.attention, *inputs)}
     with torch.no_grad():
-        for length in lengths:
-            inputs = tensors(length, value_dim=32)
-            both = {"sdpa": partial(SDPA, *inputs), "ours": partial(ch.attention, *inputs)}
-            cells = [f"{length:,}"]
-            for took in (medians(both), call_by_call(both, 40960 // length)):
-                ratio = f"{took['sdpa'] / took['ours']:.2f}×"
-                cells += [seconds(took["sdpa"]), seconds(took["ours"]), ratio]
-            rows.append(cells)
+        took = medians(both)
+        by_call = call_by_call(both, 40960 // length)
+    return took | {f"{name}, call by call": found for name, found in by_call.items()}
+
+
+def narrow_values(lengths: list[int]) -> str:
+    """Each length in fresh processes."""
+    rows = []
+    for length in lengths:
+        runs = Runs("narrow", length, PROCESSES)
+        cells = [f"{length:,}"]
+        for tag in ("", ", call by call"):
+            sdpa, ours = f"sdpa{tag}", f"ours{tag}"
+            ratios = f"{runs.ratio(sdpa, ours):.2f}× ({runs.range(sdpa, ours)})"
+            cells += [seconds(runs.time(sdpa)), seconds(runs.time(ours)), ratios]
+        rows.append(cells)
     turns = ["SDPA, call by call", "ours, call by call", "faster"]
     return table(["tokens", "SDPA", "ours", "faster", *turns], rows)
 
@@ -235,6 +251,7 @@ def memory(lengths: list[int]) -> str:
 TIMED: dict[str, Callable[[int], dict[str, float]]] = {  # each in processes of its own
     "forward": partial(one_fused, grad=False),
     "backward": partial(one_fused, grad=True),
+    "narrow": one_narrow,
     "decoding": one_decoding,
 }
 

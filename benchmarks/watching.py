@@ -3,9 +3,9 @@
 Watching: a forward of SmolLM2 (the GGUF that clearhead fetches) in transformers and in clearhead,
 plain and watched, against the ways to the same weights that keep all of them: transformers' eager
 attention with ``output_attentions=True``, and TransformerLens' ``run_with_cache`` (attention
-patterns only) in an environment of its own, made on first use. Time is the median of rounds that
-take turns (fifteen at 512 tokens, one at 8,192); memory is the highest above what was held before,
-in a run of its own.
+patterns only) in an environment of its own, made on first use. Each model has a process to itself,
+in which plain and watched take turns (fifteen rounds at 512 tokens, five beyond); time and ratio
+are the medians of rounds; memory is the highest above what was held before, in a run of its own.
 
 Looking: one causal head of random numbers, width 64: a row, a tile and the whole map, against
 torch's flash forward of the same head.
@@ -21,11 +21,13 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from operator import truediv
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from measure import (
@@ -41,8 +43,8 @@ from measure import (
 )
 
 LENS_FOLDER = ROOT / "build" / "bench-transformer-lens"
-ROUNDS = {512: 15, 2048: 5, 8192: 2}  # tokens: rounds
-ROUNDS_OF_EAGER = 3  # several times slower
+ROUNDS = {512: 15, 2048: 5, 8192: 5}  # tokens: rounds
+ROUNDS_OF_ALL = 3  # where all weights are kept: several times slower
 WIDTH = 64
 LONGEST_EAGER = 2048  # at 8,192 tokens all weights of SmolLM2 take 72 GB
 _FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
@@ -63,12 +65,13 @@ class Runs:
         self.peak = 0  # bytes above what was held before
         self.kept: int | None = None  # bytes of what was seen
 
-    def measure_memory(self) -> Any:
-        """One run, slowed down by looking; it is also the one that warms up. What it gave."""
+    def measure_memory(self) -> None:
+        """One run, slowed down by looking; it is also the one that warms up."""
         _give_back()
         gave: list[Any] = []
         self.peak = memory_of(lambda: gave.append(self.work()))
-        return gave[0]
+        if hasattr(gave[0], "verify"):  # a trace
+            self.kept = gave[0].nbytes
 
     def measure_time(self) -> None:
         """One more run; the memory of earlier ones is there to be used again."""
@@ -77,11 +80,6 @@ class Runs:
         given = self.work()
         self.seconds.append(time.perf_counter() - start)
         del given
-
-    @property
-    def usual(self) -> float:
-        """The median time."""
-        return statistics.median(self.seconds)
 
 
 def _give_back() -> None:
@@ -92,32 +90,25 @@ def _give_back() -> None:
         library.malloc_trim(0)
 
 
-def in_turns(contestants: Mapping[str, Callable[[], object]], tokens: int) -> dict[str, Runs]:
-    """Memory first, each alone; then the times, in rounds that take turns."""
-    runs = {name: Runs(work) for name, work in contestants.items()}
-    for name, one in runs.items():
-        gave = one.measure_memory()
-        if name.endswith("watched"):
-            one.kept = gave.nbytes
-        del gave  # the next one must not run beside it
-    for number in range(ROUNDS[tokens]):
-        for name, one in runs.items():
-            if "eager" not in name or number < ROUNDS_OF_EAGER:
-                one.measure_time()
-    return runs
+class Measured(NamedTuple):
+    """What a process found of one contestant."""
+
+    seconds: list[float]
+    peak: int
+    kept: int | None
+
+    @property
+    def usual(self) -> float:
+        return statistics.median(self.seconds)
+
+    def ratio(self, plain: Measured) -> float:
+        """Of each round, the median; or of the usual times where the rounds were not the same."""
+        if len(self.seconds) == len(plain.seconds):
+            return statistics.median(map(truediv, self.seconds, plain.seconds))
+        return self.usual / plain.usual
 
 
-def rows_of(tokens: int, runs: Mapping[str, Runs]) -> list[list[str]]:
-    """One row each; a plain forward is named before the comma."""
-    rows = []
-    for name, one in runs.items():
-        ratio = one.usual / runs[name.partition(",")[0]].usual
-        kept = "" if one.kept is None else megabytes(one.kept)
-        peak = megabytes(one.peak)
-        rows.append([f"{tokens:,}", name, seconds(one.usual), f"{ratio:.2f}×", peak, kept])
-    return rows
-
-
+Works = dict[str, Callable[[], object]]
 EAGER = "transformers, eager with output_attentions"
 HEADER = ["tokens", "", "time", "of the plain forward", "peak memory", "kept"]
 
@@ -130,52 +121,89 @@ def watched(model: Any, forward: Callable[[], object]) -> Any:
     return seen
 
 
-def forwards(path: Path, lengths: list[int]) -> tuple[list[list[str]], list[str]]:
-    """transformers (sdpa; eager with all weights) and our own model, plain and watched, in turns;
-    and, said in words, how eager compares."""
+def transformers_model(path: Path, attention: str) -> Any:
     import transformers
 
+    transformers.logging.set_verbosity_error()
+    return transformers.AutoModelForCausalLM.from_pretrained(
+        str(path.parent), gguf_file=path.name, dtype=torch.float32, attn_implementation=attention
+    ).eval()
+
+
+def of_transformers(path: Path, ids: torch.Tensor) -> Works:
+    model = transformers_model(path, "sdpa")
+    forward = partial(model, ids, logits_to_keep=1, use_cache=False)
+    return {"transformers": forward, "transformers, watched": partial(watched, model, forward)}
+
+
+def of_clearhead(path: Path, ids: torch.Tensor) -> Works:
     import clearhead as ch
 
-    transformers.logging.set_verbosity_error()
-
-    def load(attention: str) -> Any:
-        return transformers.AutoModelForCausalLM.from_pretrained(
-            str(path.parent), gguf_file=path.name, dtype=torch.float32,
-            attn_implementation=attention,
-        ).eval()  # fmt: skip
-
-    model, eager, ours = load("sdpa"), load("eager"), ch.load(path).model
-    rows, said = [], []
-    for length in lengths:
-        ids = torch.randint(5, 40_000, (1, length), generator=torch.Generator().manual_seed(0))
-        theirs = partial(model, ids, logits_to_keep=1, use_cache=False)
-        own = partial(ours, ids, last_only=True)
-        work: dict[str, Callable[[], object]] = {
-            "transformers": theirs,
-            "transformers, watched": partial(watched, model, theirs),
-            "clearhead": own,
-            "clearhead, watched": partial(watched, ours, own),
-        }
-        if length <= LONGEST_EAGER:
-            work[EAGER] = partial(
-                eager, ids, logits_to_keep=1, use_cache=False, output_attentions=True
-            )
-        runs = in_turns(work, length)
-        rows += rows_of(length, runs)
-        print(table(HEADER, rows[-len(work) :]), flush=True)
-        if EAGER in runs:
-            said.append(_against_eager(length, runs))
-    return rows, said
+    model = ch.load(path).model
+    forward = partial(model, ids, last_only=True)
+    return {"clearhead": forward, "clearhead, watched": partial(watched, model, forward)}
 
 
-def _against_eager(tokens: int, runs: Mapping[str, Runs]) -> str:
-    parts = [
-        f"{runs[EAGER].usual / runs[name].usual:.1f} times {name}"
-        f" ({runs[EAGER].peak / runs[name].peak:.0f} times its memory)"
-        for name in ("transformers, watched", "clearhead, watched")
-    ]
-    return f"At {tokens:,} tokens eager takes {', '.join(parts)}."
+def of_eager(path: Path, ids: torch.Tensor) -> Works:
+    model = transformers_model(path, "eager")
+    return {EAGER: partial(model, ids, logits_to_keep=1, use_cache=False, output_attentions=True)}
+
+
+def of_lens(path: Path, ids: torch.Tensor) -> Works:
+    """In TransformerLens' environment."""
+    bridge: Any = importlib.import_module("transformer_lens.model_bridge").TransformerBridge
+    model = bridge.boot_transformers(str(path), device="cpu")
+
+    def is_pattern(name: str) -> bool:
+        return name.endswith("hook_pattern")
+
+    def with_cache() -> None:
+        cache = model.run_with_cache(ids, return_type=None, names_filter=is_pattern)[1]
+        patterns = [value for name, value in cache.items() if is_pattern(name)]
+        assert len(patterns) == 30 and patterns[0].shape[-2:] == (ids.shape[1], ids.shape[1])
+
+    return {
+        "TransformerLens": partial(model, ids, return_type=None),
+        "TransformerLens, run_with_cache": with_cache,
+    }
+
+
+MODELS: dict[str, Callable[[Path, torch.Tensor], Works]] = {
+    "transformers": of_transformers,
+    "clearhead": of_clearhead,
+    "eager": of_eager,
+    "lens": of_lens,
+}
+KEEP_ALL = ("eager", "lens")  # all weights of all heads
+
+
+def model_process(name: str, path: Path, length: int) -> None:
+    """Runs alone: memory first, each contestant by itself; then the times, in turns."""
+    ids = torch.randint(5, 40_000, (1, length), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        runs = {title: Runs(work) for title, work in MODELS[name](path, ids).items()}
+        order = list(runs.values())
+        for one in order:
+            one.measure_memory()
+        for _ in range(ROUNDS_OF_ALL if name in KEEP_ALL else ROUNDS[length]):
+            for one in order:
+                one.measure_time()
+            order.reverse()  # a machine that slows down by and by hits both
+    found = {title: Measured(one.seconds, one.peak, one.kept) for title, one in runs.items()}
+    print(json.dumps(found))
+
+
+def measured(name: str, path: Path, length: int) -> dict[str, Measured]:
+    """A model in a process of its own: beside another one it would find other memory."""
+    python = str(lens_environment()) if name == "lens" else sys.executable
+    place = lens_model(path) if name == "lens" else path
+    command = [python, __file__, "--model", name, "--path", str(place), "--length", str(length)]
+    env = os.environ | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    if done.returncode != 0:
+        raise SystemExit(f"{name} failed at {length:,} tokens:\n{done.stderr[-2000:]}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    return {title: Measured(*values) for title, values in found.items()}
 
 
 def lens_environment() -> Path:
@@ -194,46 +222,47 @@ def lens_model(path: Path) -> Path:
     return folder
 
 
-def lens_process(length: int, folder: Path) -> None:
-    """Runs alone, in TransformerLens' environment."""
-    bridge: Any = importlib.import_module("transformer_lens.model_bridge").TransformerBridge
-    model = bridge.boot_transformers(str(folder), device="cpu")
-    ids = torch.randint(5, 40_000, (1, length), generator=torch.Generator().manual_seed(0))
+def watching(lengths: list[int]) -> str:
+    """All models at all lengths; and, said in words, how eager compares."""
+    from clearhead.checkpoints.store import ModelStore
 
-    def is_pattern(name: str) -> bool:
-        return name.endswith("hook_pattern")
-
-    plain = Runs(partial(model, ids, return_type=None))
-    cached = Runs(partial(model.run_with_cache, ids, return_type=None, names_filter=is_pattern))
-    with torch.no_grad():
-        model(ids[:, :64], return_type=None)
-        for run in (plain, cached):
-            gave = run.measure_memory()
-            run.measure_time()
-    patterns = [value for name, value in gave[1].items() if is_pattern(name)]
-    assert len(patterns) == 30 and patterns[0].shape[-2:] == (length, length)
-    print(json.dumps([[run.seconds[0], run.peak] for run in (plain, cached)]))
-
-
-def in_transformer_lens(path: Path, lengths: list[int]) -> list[list[str]]:
-    """TransformerLens, in processes of its own."""
-    python, rows = lens_environment(), []
-    folder = lens_model(path)
+    path = ModelStore().pull("smollm2")
+    rows, said = [], []
     for length in lengths:
-        if length > LONGEST_EAGER:
-            continue
-        command = [str(python), __file__, "--lens", str(length), "--folder", str(folder)]
-        env = os.environ | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
-        if done.returncode != 0:
-            raise SystemExit(f"TransformerLens failed:\n{done.stderr[-2000:]}")
-        found = json.loads(done.stdout.splitlines()[-1])
-        names = ("TransformerLens", "TransformerLens, run_with_cache")
-        for name, (took, peak) in zip(names, found, strict=True):
-            ratio = f"{took / found[0][0]:.2f}×"
-            rows.append([f"{length:,}", name, seconds(took), ratio, megabytes(peak), ""])
-        print(table(HEADER, rows[-2:]), flush=True)
+        found: dict[str, Measured] = {}
+        for name in MODELS:
+            if length <= LONGEST_EAGER or name not in KEEP_ALL:
+                found |= measured(name, path, length)
+        rows += rows_of(length, found)
+        print(table(HEADER, rows[-len(found) :]), flush=True)
+        if EAGER in found:
+            said.append(_against_eager(length, found))
+    note = (
+        f"{' '.join(said)} "
+        f"All weights do not fit beyond {LONGEST_EAGER:,} tokens (72 GB at 8,192). TransformerLens "
+        "keeps attention patterns only (`names_filter`)."
+    )
+    return f"{table(HEADER, rows)}\n\n{note}"
+
+
+def rows_of(tokens: int, found: Mapping[str, Measured]) -> list[list[str]]:
+    """One row each; a plain forward is named before the comma."""
+    rows = []
+    for name, one in found.items():
+        ratio = one.ratio(found[name.partition(",")[0]])
+        kept = "" if one.kept is None else megabytes(one.kept)
+        peak = megabytes(one.peak)
+        rows.append([f"{tokens:,}", name, seconds(one.usual), f"{ratio:.2f}×", peak, kept])
     return rows
+
+
+def _against_eager(tokens: int, found: Mapping[str, Measured]) -> str:
+    parts = [
+        f"{found[EAGER].usual / found[name].usual:.1f} times {name}"
+        f" ({found[EAGER].peak / found[name].peak:.0f} times its memory)"
+        for name in ("transformers, watched", "clearhead, watched")
+    ]
+    return f"At {tokens:,} tokens eager takes {', '.join(parts)}."
 
 
 def synthetic_head(length: int) -> tuple[Any, Callable[[], object]]:
@@ -284,31 +313,17 @@ def looking(lengths: list[int]) -> str:
     return table(header, rows)
 
 
-def watching(lengths: list[int]) -> str:
-    from clearhead.checkpoints.store import ModelStore
-
-    path = ModelStore().pull("smollm2")
-    with torch.no_grad():
-        rows, said = forwards(path, lengths)
-        rows += in_transformer_lens(path, lengths)
-    note = (
-        f"{' '.join(said)} "
-        f"All weights do not fit beyond {LONGEST_EAGER:,} tokens (72 GB at 8,192). TransformerLens "
-        "keeps attention patterns only (`names_filter`)."
-    )
-    return f"{table(HEADER, rows)}\n\n{note}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="short lengths only")
     parser.add_argument("--only", choices=["forward", "heads"], help="one of the two parts")
     parser.add_argument("--publish", action="store_true", help="write docs/benchmarks.md")
-    parser.add_argument("--lens", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--model", choices=list(MODELS), help=argparse.SUPPRESS)
+    parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--length", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.lens:
-        lens_process(given.lens, given.folder)
+    if given.model:
+        model_process(given.model, given.path, given.length)
         return
     lengths = [512] if given.quick else [512, 2048, 8192]
     heads = [8192] if given.quick else [8192, 32768, 131072]
