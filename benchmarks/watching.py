@@ -25,7 +25,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from operator import truediv
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,7 +103,9 @@ class Measured(NamedTuple):
     def ratio(self, plain: Measured) -> float:
         """Of each round, the median; or of the usual times where the rounds were not the same."""
         if len(self.seconds) == len(plain.seconds):
-            return statistics.median(map(truediv, self.seconds, plain.seconds))
+            return statistics.median(
+                mine / theirs for mine, theirs in zip(self.seconds, plain.seconds, strict=True)
+            )
         return self.usual / plain.usual
 
 

@@ -11,6 +11,7 @@ import pytest
 SCRIPT = """
 import ctypes, sys
 import torch
+import clearhead as ch
 from clearhead.models.build import build
 from clearhead.models.config import ModelConfig
 
@@ -26,6 +27,9 @@ if sys.argv[1] == "model":
     with torch.device("meta"):  # as load does
         build(ModelConfig(kind="decoder", vocab=5, context=8, model=4, layers=1, heads=1,
                           feed_forward=4))
+if sys.argv[1] == "watch":
+    with ch.watch(torch.nn.MultiheadAttention(4, 1)):
+        pass
 before = library.mallinfo2().mapped
 layer = torch.ones(5_000_000)
 print(library.mallinfo2().mapped - before)
@@ -41,6 +45,7 @@ def mapped(what: str) -> int:
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other systems keep what they like")
-def test_a_model_takes_its_layers_from_the_heap() -> None:
+def test_our_models_and_watched_ones_take_their_layers_from_the_heap() -> None:
     assert mapped("nothing") >= 20_000_000
     assert mapped("model") == 0
+    assert mapped("watch") == 0

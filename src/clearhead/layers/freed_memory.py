@@ -2,7 +2,8 @@
 
 glibc gives the free end of the heap back to the system as soon as it is larger than a few blocks,
 and the system clears every page anew when it is asked for again. A forward over 2,048 tokens of
-SmolLM2 so asked for 225,000 pages, 8 % of its time.
+SmolLM2 so asked for 225,000 pages, 8 % of its time. A watch keeps tensors while others are freed;
+transformers' SmolLM2 over 512 tokens then asked for 80,000 to 120,000, a tenth of its time.
 """
 
 from __future__ import annotations

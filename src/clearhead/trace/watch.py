@@ -21,6 +21,7 @@ from torch import nn
 
 from clearhead.attention.observers import OBSERVERS
 from clearhead.errors import InputError
+from clearhead.layers.freed_memory import keep_freed_memory
 from clearhead.trace.attention_mode import AttentionMode
 from clearhead.trace.layer_choice import LayerChoice
 from clearhead.trace.own_door import own_call
@@ -59,6 +60,7 @@ def watch(
     _refuse(module)
     if tokenizer is None and not isinstance(model, nn.Module):
         tokenizer = getattr(model, "tokenizer", None)
+    keep_freed_memory()
     watching = Watching(module, LayerChoice(layers, heads), values, tokenizer)
     with ExitStack() as exits:
         exits.callback(watching.close)
