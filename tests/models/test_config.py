@@ -87,6 +87,11 @@ def test_it_cannot_be_changed_but_copied() -> None:
         ({"kind": "encoder-decoder"}, "encoder_layers belongs to an encoder-decoder"),
         ({"kind": "encoder"}, "an encoder sees the whole text"),
         ({"kind": "encoder", "head": "classification"}, "needs labels of 1 or more; got 0"),
+        (
+            {"kind": "encoder", "head": "classification", "labels": 3, "label_names": ["yes"]},
+            "names each of the 3 labels; got 1 names",
+        ),
+        ({"label_names": [1]}, "label_names must be a list, each entry text; got"),
         ({"positions": "sinusoidal", "model": 15}, "model must be even; got 15"),
         ({"positions": "relative", "relative_distance": 16}, "relative_distance must be above 16"),
         ({"key_dim": 3}, "width must be even; got 3"),

@@ -14,6 +14,7 @@ from tiny_models import (
     DECODERS,
     ENCODER_DECODERS,
     ENCODERS,
+    LABELS,
     Tiny,
     assert_same,
     padded,
@@ -23,6 +24,8 @@ from tiny_models import (
 from torch import Tensor
 
 import clearhead as ch
+from clearhead.errors import CheckpointError
+from clearhead.models.build import build
 from clearhead.models.families import family_of
 
 Models = Callable[[str], Tiny]
@@ -287,6 +290,22 @@ def test_transformers_loads_what_we_save(tiny: Models, name: str, tmp_path: Path
     assert_same(theirs_of(again, inputs), theirs_of(model, inputs))
     assert torch.equal(again.ours(*inputs), model.ours(*inputs))
     assert again.loaded.config == model.loaded.config
+    assert back.config.id2label == model.theirs.config.id2label
+
+
+@pytest.mark.parametrize("name", ["bert-labels", "distilbert-labels"])
+def test_labels_have_names(tiny: Models, name: str, tmp_path: Path) -> None:
+    model = tiny(name)
+    assert model.loaded.config.label_names == tuple(LABELS.values())
+    unnamed = build(model.loaded.config.changed(label_names=()))
+    assert ch.load(ch.save(unnamed, tmp_path / "saved")).config.label_names[4] == "LABEL_4"
+    fields = json.loads((model.folder / "config.json").read_text())
+    written = family_of(fields).write(model.loaded.config)
+    assert written["label2id"] == {name: number for number, name in LABELS.items()}
+    assert family_of(fields).read(fields | {"id2label": None}).labels == 2  # as in transformers
+    for wrong in (["joy"], 7, {"1": "joy"}, {"0": "joy", "2": "love"}, {"0": 5}):
+        with pytest.raises(CheckpointError, match=r'id2label must name the labels "0", "1", …'):
+            family_of(fields).read(fields | {"id2label": wrong})
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -37,6 +37,7 @@ DISTILBERT: dict[str, Any] = {
     "vocab_size": VOCAB, "dim": 42, "hidden_dim": 67, "n_layers": 2, "n_heads": 6,
     "max_position_embeddings": LONGEST,
 }  # fmt: skip
+LABELS = dict(enumerate(("anger", "fear", "joy", "love", "surprise")))
 T5: dict[str, Any] = {
     "vocab_size": VOCAB, "d_model": 42, "d_ff": 67, "d_kv": 10, "num_layers": 2,
     "num_decoder_layers": 3, "num_heads": 6, "relative_attention_num_buckets": 8,
@@ -105,12 +106,12 @@ DECODERS: dict[str, tuple[str, Callable[[], Any]]] = {
 ENCODERS: dict[str, tuple[str, Callable[[], Any]]] = {
     "bert": ("BertModel", _of("Bert", BERT)),
     "bert-masked": ("BertForMaskedLM", _of("Bert", BERT)),
-    "bert-labels": ("BertForSequenceClassification", _of("Bert", BERT, num_labels=5)),
+    "bert-labels": ("BertForSequenceClassification", _of("Bert", BERT, id2label=LABELS)),
     "distilbert": ("DistilBertModel", _of("DistilBert", DISTILBERT)),
     "distilbert-masked": ("DistilBertForMaskedLM", _of("DistilBert", DISTILBERT)),
     "distilbert-labels": (
         "DistilBertForSequenceClassification",
-        _of("DistilBert", DISTILBERT, num_labels=5),
+        _of("DistilBert", DISTILBERT, id2label=LABELS),
     ),
 }
 ENCODER_DECODERS: dict[str, tuple[str, Callable[[], Any]]] = {

@@ -58,6 +58,7 @@ class ModelConfig:
     value_dim: int | None = None
     feed_forward: int
     labels: int = 0
+    label_names: tuple[str, ...] = ()  # none, or one for each label
     classifier: Literal["tanh", "relu"] = "tanh"
     segments: int = 0
     # positions
@@ -141,7 +142,8 @@ class ModelConfig:
         return dataclasses.replace(self, **fields)
 
     def resolved(self) -> ModelConfig:
-        """The same model with every default spelled out: equal models have equal ones."""
+        """The same model with its defaults spelled out (labels that are only numbered have no
+        name): equal models have equal ones."""
         windows = None
         if self.window is not None:
             windows = tuple(self.windowed(layer) for layer in range(self.layers))
@@ -152,7 +154,11 @@ class ModelConfig:
             rotary_width=(self.rotary_width or self.head_width) if self.rotary else None,
             attention_scale=self.attention_scale or self.head_width**-0.5,
             window_layers=windows,
+            label_names=() if self.label_names == self._numbered_labels() else self.label_names,
         )
+
+    def _numbered_labels(self) -> tuple[str, ...]:
+        return tuple(f"LABEL_{number}" for number in range(len(self.label_names)))
 
     def to_json(self) -> str:
         """As JSON text; fields that have their default are left out."""
@@ -236,6 +242,11 @@ class ModelConfig:
         if self.head == "classification" and self.labels < 1:
             raise ConfigError(
                 f"a classification head needs labels of 1 or more; got {self.labels}."
+            )
+        if self.label_names and len(self.label_names) != self.labels:
+            raise ConfigError(
+                f"label_names names each of the {self.labels} labels; got "
+                f"{len(self.label_names)} names."
             )
         if self.kind == "encoder" and self.head == "language":
             raise ConfigError(

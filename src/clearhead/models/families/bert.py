@@ -26,6 +26,7 @@ def read(fields: Fields) -> ModelConfig:
     if fields.get("position_embedding_type", "absolute") != "absolute" or fields.get("is_decoder"):
         raise CheckpointError("BERT with relative positions or as a decoder is not known.")
     head = head_of(fields)
+    label_names = label_names_of(fields) if head == "classification" else ()
     return ModelConfig(
         kind="encoder",
         family="bert",
@@ -36,7 +37,8 @@ def read(fields: Fields) -> ModelConfig:
         layers=layers,
         heads=heads,
         feed_forward=hidden,
-        labels=len(fields.get("id2label") or "12") if head == "classification" else 0,
+        labels=len(label_names),
+        label_names=label_names,
         segments=fields.get("type_vocab_size", 2),
         positions="learned",
         attention_bias=True,
@@ -65,11 +67,28 @@ def head_of(fields: Fields) -> Head:
     return "none"
 
 
-def label_names(config: ModelConfig) -> dict[str, Any]:
-    """Labels by number, for a classifier's config.json."""
+def label_names_of(fields: Fields) -> tuple[str, ...]:
+    """What a classifier's labels are called; a config.json that does not say has two."""
+    given = fields.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
+    names = []
+    if isinstance(given, dict):
+        names = [given.get(str(number)) for number in range(len(given))]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise CheckpointError(
+            f'config.json: id2label must name the labels "0", "1", …; got {str(given)[:100]}.'
+        )
+    return tuple(map(str, names))
+
+
+def label_fields(config: ModelConfig) -> dict[str, Any]:
+    """Labels by number and by name, for a classifier's config.json."""
     if config.head != "classification":
         return {}
-    return {"id2label": {str(i): f"LABEL_{i}" for i in range(config.labels)}}
+    names = config.label_names or [f"LABEL_{number}" for number in range(config.labels)]
+    return {
+        "id2label": {str(number): name for number, name in enumerate(names)},
+        "label2id": {name: number for number, name in enumerate(names)},
+    }
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
@@ -90,7 +109,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "hidden_dropout_prob": config.dropout,
         "attention_probs_dropout_prob": config.dropout,
         "pad_token_id": config.pad,
-        **label_names(config),
+        **label_fields(config),
     }
 
 

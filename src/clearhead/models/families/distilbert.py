@@ -23,6 +23,7 @@ def read(fields: Fields) -> ModelConfig:
         fields, "vocab_size", "dim", "hidden_dim", "n_layers", "n_heads", "max_position_embeddings"
     )
     head = bert.head_of(fields)
+    label_names = bert.label_names_of(fields) if head == "classification" else ()
     return ModelConfig(
         kind="encoder",
         family="distilbert",
@@ -33,7 +34,8 @@ def read(fields: Fields) -> ModelConfig:
         layers=layers,
         heads=heads,
         feed_forward=hidden,
-        labels=len(fields.get("id2label") or "12") if head == "classification" else 0,
+        labels=len(label_names),
+        label_names=label_names,
         classifier="relu",
         positions="learned",
         attention_bias=True,
@@ -65,7 +67,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "dropout": config.dropout,
         "attention_dropout": config.dropout,
         "pad_token_id": config.pad,
-        **bert.label_names(config),
+        **bert.label_fields(config),
     }
 
 
