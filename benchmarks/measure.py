@@ -16,6 +16,7 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs" / "benchmarks.md"
+DATA = ROOT / "build" / "data"  # corpora, which are not ours to ship
 SECONDS_PER_ROUND = 0.2  # of each contestant, if its work is quicker than that
 SECONDS_PER_TURN = 0.04  # a turn repeats quick work until it is long enough to time
 
@@ -72,6 +73,16 @@ def peer_environment(name: str, packages: Sequence[str]) -> Path:
         subprocess.run([*pip, "--constraint", str(ROOT / "constraints.txt")], check=True)
         (folder / "ready").touch()
     return python
+
+
+def corpus_at(path: Path, what: str) -> Path:
+    """The path, if it is there."""
+    if not path.exists():
+        raise SystemExit(
+            f"{what} is wanted at {path}, where there is nothing: put it there, or say where it "
+            "is (--help)."
+        )
+    return path
 
 
 def peak_memory() -> int:

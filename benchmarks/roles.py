@@ -1,6 +1,6 @@
 """What heads do, and what finding out costs: ``python benchmarks/roles.py [--quick] [--publish]``.
 
-Universal Dependencies English EWT, dev (``--corpus``, by default ../shared/data/ud_ewt/dev.conllu),
+Universal Dependencies English EWT, dev (``--corpus``, by default build/data/ud_ewt/dev.conllu),
 with smollm2 and minilm. For each relation the head that is best on one half of the sentences, as it
 does on the other half: accuracy, baseline, cases, interval (after Clark et al. 2019, table 1).
 
@@ -22,7 +22,17 @@ from itertools import islice
 from pathlib import Path
 
 import torch
-from measure import machine, megabytes, peak_memory, publish, seconds, table
+from measure import (
+    DATA,
+    ROOT,
+    corpus_at,
+    machine,
+    megabytes,
+    peak_memory,
+    publish,
+    seconds,
+    table,
+)
 
 import clearhead as ch
 from clearhead.explain.roles.batches import Batch, batches
@@ -35,8 +45,7 @@ from clearhead.explain.roles.roles import Roles, find_roles
 from clearhead.explain.roles.scores import Score
 from clearhead.explain.roles.tally import Tally
 
-ROOT = Path(__file__).resolve().parents[1]
-EWT = ROOT.parent / "shared" / "data" / "ud_ewt" / "dev.conllu"
+EWT = DATA / "ud_ewt" / "dev.conllu"
 MODELS = ("minilm", "smollm2")
 PROPERTIES = tuple(BUILT_IN.values())
 LEAST = 40  # cases of a relation in the confirming half, to be in the table
@@ -172,12 +181,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="the first 200 sentences only")
     parser.add_argument("--publish", action="store_true", help="write the tables to the docs")
-    parser.add_argument("--corpus", type=Path, default=EWT)
+    parser.add_argument("--corpus", type=Path, default=EWT, help="a CoNLL-U file")
     parser.add_argument("--models", nargs="+", default=list(MODELS))
     parser.add_argument("--sentences", type=int, help="only so many, from the beginning")
     parser.add_argument("--memory", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    corpus = part_of(corpus_of(given.corpus), given.sentences or (200 if given.quick else None))
+    read = corpus_of(corpus_at(given.corpus, "a CoNLL-U file of UD English EWT"))
+    corpus = part_of(read, given.sentences or (200 if given.quick else None))
     if given.memory:
         one_memory(given.memory, corpus)
         return

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from measure import machine, medians, publish, table
+from measure import DATA, corpus_at, machine, medians, publish, table
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -33,7 +33,7 @@ from clearhead.training.packed_batches import PackedBatches, in_order
 from clearhead.training.settings import TrainingSettings
 from clearhead.training.task import Task
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "tinyshakespeare" / "input.txt"
+SHAKESPEARE = DATA / "tinyshakespeare" / "input.txt"
 GOAL = 1.88
 CONTEXT, ROWS, PEER_STEPS = 64, 12, 2000
 SHAPE: dict[str, Any] = {
@@ -311,14 +311,14 @@ def _contestants(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["race", "changes", "speed"])
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--data", type=Path, default=SHAKESPEARE, help="tinyshakespeare's text")
     parser.add_argument("--publish", action="store_true", help="write into docs/benchmarks.md")
     arguments = parser.parse_args()
     if arguments.what == "speed":
         text = speed()
     else:
-        corpus = Text.read(arguments.data)
-        text = race(corpus) if arguments.what == "race" else changes(corpus)
+        read = Text.read(corpus_at(arguments.data, "tinyshakespeare"))
+        text = race(read) if arguments.what == "race" else changes(read)
     print(text)
     if arguments.publish:
         publish(f"training {arguments.what}", text)

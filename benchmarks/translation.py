@@ -14,12 +14,12 @@ import argparse
 import time
 from pathlib import Path
 
-from measure import machine, publish, table
+from measure import DATA, corpus_at, machine, publish, table
 
 import clearhead as ch
 from clearhead.cli.train import command
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "multi30k"
+MULTI30K = DATA / "multi30k"
 RECIPE = [
     "--size", "small", "--vocabulary", "6000", "--set", "feed_forward=512",
     "--set", "dropout=0.2", "--set", "batch_tokens=4096",
@@ -64,13 +64,14 @@ def score(data: Path, out: Path, sentences: int | None) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--data", type=Path, default=MULTI30K, help="train.de, train.en, …")
     parser.add_argument("--out", type=Path, default=Path("multi30k"))
     parser.add_argument("--minutes", type=float, default=52.0)
     parser.add_argument("--sentences", type=int, help="score only the first so many")
     parser.add_argument("--only-score", action="store_true")
     parser.add_argument("--publish", action="store_true", help="write into docs/benchmarks.md")
     arguments = parser.parse_args()
+    corpus_at(arguments.data, "Multi30k")
     began = time.perf_counter()
     if not arguments.only_score:
         train(arguments.data, arguments.out, arguments.minutes)
