@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, get_type_hints
 
-from clearhead.attention.rotary import (
-    FactorScaling,
-    LinearScaling,
-    Llama3Scaling,
-    Rotary,
-    RotaryScaling,
-    YarnScaling,
-)
+from clearhead.attention.rotary import Rotary, RotaryScaling
 from clearhead.errors import ConfigError
 from clearhead.layers.block import NormPlace
 from clearhead.layers.feed_forward import Activation
+from clearhead.models.field_kinds import unlike
+from clearhead.models.scalings import check_scaling, scaling_fields, scaling_of
 
 Kind: TypeAlias = Literal["encoder", "decoder", "encoder-decoder"]
 Positions: TypeAlias = Literal[
     "learned", "sinusoidal", "sinusoidal-halves", "rotary", "alibi", "relative", "none"
 ]
 Head: TypeAlias = Literal["language", "masked", "embedding", "classification", "none"]
-SCALINGS: dict[str, type[Any]] = {
-    "linear": LinearScaling,
-    "llama3": Llama3Scaling,
-    "yarn": YarnScaling,
-    "factors": FactorScaling,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,8 +156,7 @@ class ModelConfig:
             if value == field.default:
                 continue
             if field.name == "rotary_scaling":
-                kind = next(name for name, made in SCALINGS.items() if isinstance(value, made))
-                value = {"kind": kind, **dataclasses.asdict(value)}
+                value = scaling_fields(value)
             fields[field.name] = value
         return json.dumps(fields, indent=2)
 
@@ -193,7 +180,7 @@ class ModelConfig:
         fields = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
         scaling = fields.get("rotary_scaling")
         if scaling is not None:
-            fields["rotary_scaling"] = _scaling(scaling)
+            fields["rotary_scaling"] = scaling_of(scaling)
         try:
             return cls(**fields)
         except TypeError as error:
@@ -202,7 +189,7 @@ class ModelConfig:
     def _check_kinds(self) -> None:
         for name, hint in get_type_hints(type(self)).items():
             value = getattr(self, name)
-            wanted = _unlike(value, hint)
+            wanted = unlike(value, hint)
             if wanted is not None:
                 raise ConfigError(f"{name} must be {wanted}; got {value!r}.")
 
@@ -280,7 +267,7 @@ class ModelConfig:
             if base is not None and base <= 1:
                 raise ConfigError(f"the base of rotary positions must be above 1; got {base}.")
         if self.rotary is not None and self.rotary_scaling is not None:
-            _check_scaling(self.rotary_scaling, pairs=self.rotary.width // 2)
+            check_scaling(self.rotary_scaling, pairs=self.rotary.width // 2)
 
 
 MOST = 2**40
@@ -294,58 +281,6 @@ LEAST = {
 }  # fmt: skip
 
 
-def _unlike(value: Any, hint: Any) -> str | None:
-    """What was wanted, where a value is not of the field's type."""
-    if get_origin(hint) is Literal:
-        return None if value in get_args(hint) else f"one of {', '.join(get_args(hint))}"
-    options = get_args(hint) if type(None) in get_args(hint) else (hint,)
-    if value is None:
-        return None if type(None) in options else "given"
-    if hint == RotaryScaling | None:
-        return None if isinstance(value, tuple(SCALINGS.values())) else "a rotary scaling"
-    wanted = options[0]
-    if get_origin(wanted) is tuple:
-        fits = isinstance(value, tuple) and all(
-            _unlike(item, get_args(wanted)[0]) is None for item in value
-        )
-        return None if fits else f"a list, each entry {_KIND_WORDS[get_args(wanted)[0]]}"
-    if wanted is float:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        return None if number and math.isfinite(value) else "a finite number"
-    fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
-    return None if fits else _KIND_WORDS[wanted]
-
-
-_KIND_WORDS = {int: "a whole number", bool: "true or false", str: "text"}
-
-
-def _check_scaling(scaling: RotaryScaling, *, pairs: int) -> None:
-    """Factors and lengths are numbers above 0; a division by them must go well."""
-    for field in dataclasses.fields(scaling):
-        value = getattr(scaling, field.name)
-        for number in value if isinstance(value, tuple) else (value,):
-            if (
-                number is not None
-                and (_unlike(number, float) or number <= 0)
-                and (not isinstance(number, bool))
-            ):
-                raise ConfigError(
-                    f"rotary_scaling: {field.name} must be a number above 0; got {number!r}."
-                )
-    if isinstance(scaling, FactorScaling) and len(scaling.factors) != pairs:
-        raise ConfigError(
-            f"rotary_scaling: wanted a factor for each of {pairs} pairs; got "
-            f"{len(scaling.factors)}."
-        )
-    if isinstance(scaling, Llama3Scaling) and not (
-        scaling.low_frequency_factor < scaling.high_frequency_factor
-    ):
-        raise ConfigError(
-            "rotary_scaling: low_frequency_factor must be below high_frequency_factor; got "
-            f"{scaling.low_frequency_factor} and {scaling.high_frequency_factor}."
-        )
-
-
 def _refuse_unknown(fields: dict[str, Any]) -> None:
     known = {field.name for field in dataclasses.fields(ModelConfig)}
     unknown = sorted(set(fields) - known)
@@ -353,20 +288,3 @@ def _refuse_unknown(fields: dict[str, Any]) -> None:
         raise ConfigError(
             f"a model has no {', '.join(unknown)}.", hint=f"fields: {', '.join(sorted(known))}"
         )
-
-
-def _scaling(given: Any) -> RotaryScaling:
-    if not isinstance(given, dict) or given.get("kind") not in SCALINGS:
-        raise ConfigError(
-            f"rotary_scaling must be an object with a kind of {', '.join(SCALINGS)}; got {given!r}."
-        )
-    fields = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in given.items()
-        if name != "kind"
-    }
-    try:
-        made: RotaryScaling = SCALINGS[given["kind"]](**fields)
-    except TypeError as error:
-        raise ConfigError(f"rotary_scaling: {error}.") from None
-    return made
