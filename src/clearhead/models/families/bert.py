@@ -26,7 +26,7 @@ def read(fields: Fields) -> ModelConfig:
     if fields.get("position_embedding_type", "absolute") != "absolute" or fields.get("is_decoder"):
         raise CheckpointError("BERT with relative positions or as a decoder is not known.")
     head = head_of(fields)
-    label_names = label_names_of(fields) if head == "classification" else ()
+    label_names = label_names_of(fields)
     return ModelConfig(
         kind="encoder",
         family="bert",
@@ -69,6 +69,8 @@ def head_of(fields: Fields) -> Head:
 
 def label_names_of(fields: Fields) -> tuple[str, ...]:
     """What a classifier's labels are called; a config.json that does not say has two."""
+    if head_of(fields) != "classification":
+        return ()
     given = fields.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
     names = []
     if isinstance(given, dict):

@@ -23,7 +23,7 @@ def read(fields: Fields) -> ModelConfig:
         fields, "vocab_size", "dim", "hidden_dim", "n_layers", "n_heads", "max_position_embeddings"
     )
     head = bert.head_of(fields)
-    label_names = bert.label_names_of(fields) if head == "classification" else ()
+    label_names = bert.label_names_of(fields)
     return ModelConfig(
         kind="encoder",
         family="distilbert",
