@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from clearhead.attention import decode, decode_kernel
+from clearhead.attention import compiled_kernel, decode, decode_kernel
 from clearhead.attention.decode import decode_applies, decode_attention
 
 KEYS = 331  # two chunks and a part of one, whose keys are no multiple of eight
@@ -292,8 +292,8 @@ def test_compiles_without_a_cache_where_none_can_be_written(
         return lambda function: function
 
     monkeypatch.setattr(numba, "cfunc", cfunc)
-    compile_afresh = decode_kernel.c_function.__wrapped__
-    assert compile_afresh(decode_kernel.merge, decode.Step) is decode_kernel.merge
+    compile_afresh = compiled_kernel.compiled.__wrapped__
+    assert compile_afresh(decode_kernel.merge, None) is decode_kernel.merge
     assert cached == [True, False]
 
 

@@ -20,7 +20,7 @@ import numba, torch
 from clearhead.generation.engine_weights import pack_matrix
 print(pack_matrix(torch.full((16, 32), 0.4) + torch.arange(32) / 9).weights().sum().item())
 from clearhead.generation.engine_pack_kernel import pack
-from clearhead.generation.engine_parts_kernel import compiled
+from clearhead.attention.compiled_kernel import compiled
 print(compiled(pack, numba.types.void(numba.types.int64)).cache_hits)
 """
 
@@ -43,7 +43,7 @@ def test_a_changed_kernel_is_compiled_anew(tmp_path: Path) -> None:
     assert hits == 0
     assert packed(tmp_path) == (first, 1)
     # a kernel that the compiled function's own file imports, which numba does not look at
-    kernel = package / "generation" / "engine_vectors_kernel.py"
+    kernel = package / "attention" / "vectors_kernel.py"
     source = kernel.read_text()
     assert "llvm.nearbyint" in source
     kernel.write_text(source.replace("llvm.nearbyint", "llvm.floor"))

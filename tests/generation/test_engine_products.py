@@ -17,9 +17,9 @@ def totals(byte_width: int | None) -> tuple[np.ndarray, np.ndarray]:
     import numba
     from numba import types
 
-    from clearhead.generation.engine_addresses_kernel import load_ints, spread_int_at, store_ints
+    from clearhead.attention.addresses_kernel import load_ints, spread_int_at, store_ints
+    from clearhead.attention.vectors_kernel import no_ints
     from clearhead.generation.engine_products_kernel import Products
-    from clearhead.generation.engine_vectors_kernel import no_ints
 
     products = Products(byte_width)
     first, second = products.dot_first, products.dot_second
@@ -48,7 +48,7 @@ def totals(byte_width: int | None) -> tuple[np.ndarray, np.ndarray]:
 
 
 def widths() -> list[int | None]:
-    from clearhead.generation.engine_operations_kernel import features
+    from clearhead.attention.operations_kernel import features
 
     able = features()
     vnni = [512, 256] if {"avx512vnni", "avx512vl"} <= able else []

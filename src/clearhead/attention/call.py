@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from clearhead.attention.checks import check_bias, check_sinks, explain_misfit, fit, map_shape
-from clearhead.attention.masks import Block, Mask, causal, dense, window
+from clearhead.attention.masks import WHOLE, Band, Block, Mask, causal, dense, window
 from clearhead.errors import InputError
 
 CAUSAL = causal()
@@ -47,6 +47,13 @@ class Call:
             return False
         inputs = (self.query, self.key, self.value, self.bias, self.sinks)
         return any(tensor is not None and tensor.requires_grad for tensor in inputs)
+
+    @property
+    def band(self) -> Band | None:
+        """What each query sees, if that is keys side by side and nothing is added to scores."""
+        if self.bias is not None:
+            return None
+        return WHOLE if self.mask is None else self.mask.band
 
     def unflatten(self, result: Tensor) -> Tensor:
         """A result (batch, head, …) with the leading axes that the caller gave."""

@@ -195,13 +195,17 @@ def _kernel() -> _Kernel | None:
     if threads is None:
         return None
     try:
+        from numba import types
         from numba.core.errors import NumbaError
 
-        from clearhead.attention.decode_kernel import CHUNK, attend, c_function, merge
+        from clearhead.attention.compiled_kernel import compiled, record_of
+        from clearhead.attention.decode_kernel import CHUNK, attend, merge
     except ImportError:  # no numba, or one that does not fit the NumPy beside it
         return None
     try:
-        attend_address, merge_address = (c_function(part, Step).address for part in (attend, merge))
+        step = types.CPointer(record_of(Step))
+        attend_address = compiled(attend, types.void(step)).address
+        merge_address = compiled(merge, types.int64(step)).address
     except NumbaError:
         return None
     merge_prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p)

@@ -12,27 +12,22 @@ nothing is allocated.
 
 Modules named ``…_kernel`` import numba at once, so whoever uses one imports it late; and the tests'
 import hook leaves them alone, because numba cannot compile what a checker of types has wrapped.
-numba's cache notices a change of this file and of the ``Step``, but of no other file: all that is
-compiled into the kernel stands here, ``CHUNK`` too.
 """
 # numba's decorators have no types, and what carray makes of an address is known to numba alone.
 # mypy: disable-error-code="untyped-decorator, no-any-return"
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import carray, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from clearhead.attention.compiled_kernel import INLINED
 from clearhead.attention.torch_threads import thread_functions
 
 if TYPE_CHECKING:
@@ -54,13 +49,6 @@ FLOAT_BYTES = 4
 AS_WRITTEN = {"contract"}
 REORDERED = {"contract", "reassoc", "nsz", "arcp"}
 DISREGARDING_NAN = {"nnan", "nsz"}
-INLINED = {
-    "error_model": "numpy",  # no check for division by zero
-    "forceinline": True,
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-}
-
 # Numbers. They are float32, because a Python float would drag the computation to float64.
 ZERO = np.float32(0)
 ONE = np.float32(1)
@@ -349,7 +337,7 @@ def merge_row(step: Step, index: int) -> np.int64:
     return missing
 
 
-# What is called from outside, compiled by ``c_function``.
+# What is called from outside.
 thread_number, thread_count = thread_functions()
 
 
@@ -372,14 +360,3 @@ def merge(steps: Any) -> np.int64:
     for index in range(step.batch * step.heads * step.queries):
         missing += merge_row(step, index)
     return missing
-
-
-@functools.cache  # and so the machine code stays where it is
-def c_function(function: Callable[[Any], Any], structure: type[ctypes.Structure]) -> Any:
-    """A function of a pointer to a structure, compiled; out of numba's cache if it is there."""
-    returned = types.int64 if function is merge else types.void
-    signature = returned(types.CPointer(numba.from_dtype(np.dtype(structure))))
-    try:
-        return numba.cfunc(signature, error_model="numpy", cache=True)(function)
-    except (RuntimeError, OSError):  # no folder that numba may write to, or a full disk
-        return numba.cfunc(signature, error_model="numpy")(function)

@@ -4,8 +4,9 @@
 case                                                   kernel
 =====================================================  =======================================
 one or a few queries over a long cache, all visible    ``decode.py``
-few scores; values narrower than keys                  ``three_products.py``
-softcap, or a bias that learns                         the plain steps, block after block
+few keys                                               ``three_products.py``
+all keys visible, causal masks, windows; softcap       ``tiles.py``; flash for the gradient
+other softcaps, or a bias that learns                  the plain steps, block after block
 under ``torch.func`` (vmap, jvp, grad)                 the plain steps, or torch's own choice
 anything else on a CPU                                 torch's flash kernel, block after block
 anything else elsewhere                                ``F.scaled_dot_product_attention``
@@ -28,11 +29,11 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from clearhead.attention.call import CAUSAL, Call
-from clearhead.attention.causal_halves import FEWEST, MOST, causal_halves
 from clearhead.attention.decode import MOST_QUERIES_UNFUSED, decode_applies, decode_attention
 from clearhead.attention.plain_tensors import has_tangents, is_transformed
 from clearhead.attention.steps import steps_of
 from clearhead.attention.three_products import three_products, three_products_apply
+from clearhead.attention.tiles import tile_attention, tiles_apply
 
 _FLASH = torch._scaled_dot_product_flash_attention_for_cpu  # the binding: quicker than torch.ops
 _FLASH_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
@@ -57,8 +58,10 @@ def fast_output(call: Call) -> tuple[Tensor, Tensor | None]:
             return decode_attention(query, key, value, scale=call.scale, **options), None
     if _is_plain_or_causal(call):
         query, key, value, causal = call.query, call.key, call.value, call.mask is not None
-        if three_products_apply(query, key, value, causal):
+        if three_products_apply(query, key, causal):
             return three_products(query, key, value, scale=call.scale, causal=causal), None
+    if not call.wants_gradient and _tiled(call):
+        return _fused_forward(call.query, call.key, call.value, call.sinks, call)[:2]
     bias_learns = call.bias is not None and call.bias.requires_grad and call.wants_gradient
     on_cpu = call.query.device.type == "cpu"
     if call.softcap is not None or bias_learns or (call.sinks is not None and not on_cpu):
@@ -84,21 +87,21 @@ def _flash(call: Call) -> tuple[Tensor, Tensor]:
         value = functional.pad(value, (0, spare))
     elif spare < 0:
         query, key = functional.pad(query, (0, -spare)), functional.pad(key, (0, -spare))
-    if call.sinks is None and _is_one_block(call):
+    call = replace(call, query=query, key=key, value=value)
+    if call.wants_gradient and (call.sinks is not None or not _is_one_block(call) or _tiled(call)):
+        output, logsum = _Fused.apply(query, key, value, call.sinks, call)  # type: ignore[no-untyped-call]
+    elif call.sinks is None and _is_one_block(call):
         causal = call.mask is not None
-        if causal and FEWEST <= query.shape[2] <= MOST and _is_forward_only(call):
-            output, logsum = causal_halves(query, key, value, call.scale)
-            return output[..., :value_dim] if spare > 0 else output, logsum
         output, logsum = _FLASH(query, key, value, 0.0, causal, scale=call.scale)
-    elif call.wants_gradient:
-        output, logsum = _BlockedFlash.apply(query, key, value, call.sinks, call)  # type: ignore[no-untyped-call]
     else:
-        output, logsum, _ = _flash_forward(query, key, value, call.sinks, call)
+        output, logsum, _ = _fused_forward(query, key, value, call.sinks, call)
     return output[..., :value_dim] if spare > 0 else output, logsum
 
 
-def _is_forward_only(call: Call) -> bool:
-    return call.query.dtype is torch.float32 and not call.wants_gradient
+def _tiled(call: Call) -> bool:
+    """Whether ``tiles.py`` computes it, or its forward."""
+    band = call.band
+    return band is not None and tiles_apply(call.query, call.key, call.value, band, call.softcap)
 
 
 def _is_one_block(call: Call) -> bool:
@@ -108,10 +111,25 @@ def _is_one_block(call: Call) -> bool:
     return call.mask is None or (call.mask is CAUSAL and call.query.shape[2] == call.key.shape[2])
 
 
-def _flash_forward(
+def _fused_forward(
     query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None, call: Call
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Output of all queries, block after block; log-sum-exp over the keys; and with the sinks."""
+    """Output of all queries; log-sum-exp over the keys; and with the sinks."""
+    if call.band is not None and _tiled(call):
+        output, logsum = tile_attention(
+            query, key, value, scale=call.scale, band=call.band, softcap=call.softcap
+        )
+    else:
+        output, logsum = _flash_blocks(query, key, value, call)
+    if sinks is None:
+        return output, logsum, logsum
+    total = torch.logaddexp(logsum, sinks.to(logsum.dtype)[:, None])
+    output *= torch.exp(logsum - total).unsqueeze(-1)
+    return output, logsum, total
+
+
+def _flash_blocks(query: Tensor, key: Tensor, value: Tensor, call: Call) -> tuple[Tensor, Tensor]:
+    """torch's flash kernel, block after block."""
     output = query.new_zeros(*query.shape[:3], value.shape[3])
     wide = torch.promote_types(query.dtype, torch.float32)
     logsum = query.new_zeros(query.shape[:3], dtype=wide)
@@ -121,15 +139,11 @@ def _flash_forward(
             attn_mask=added, scale=call.scale,
         )  # fmt: skip
         output[:, :, rows], logsum[:, :, rows] = out, log
-    if sinks is None:
-        return output, logsum, logsum
-    total = torch.logaddexp(logsum, sinks.to(wide)[:, None])
-    output *= torch.exp(logsum - total).unsqueeze(-1)
-    return output, logsum, total
+    return output, logsum
 
 
-class _BlockedFlash(torch.autograd.Function):
-    """Flash attention with masks, biases and sinks, in blocks, with its gradient.
+class _Fused(torch.autograd.Function):
+    """Attention with masks, biases and sinks, by tiles or flash, with flash's gradient in blocks.
 
     Sinks need no kernel of their own: with the log-sum-exp over keys *and* sink in place of the
     one over keys, the backward formula ds = p·(dp − Σ output·gradient) holds as it stands.
@@ -139,7 +153,7 @@ class _BlockedFlash(torch.autograd.Function):
     def forward(
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None, call: Call
     ) -> tuple[Tensor, Tensor]:
-        output, logsum, total = _flash_forward(query, key, value, sinks, call)
+        output, logsum, total = _fused_forward(query, key, value, sinks, call)
         ctx.save_for_backward(query, key, value, sinks, output, total)
         ctx.mark_non_differentiable(logsum)
         ctx.call = call
@@ -149,6 +163,12 @@ class _BlockedFlash(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         gradient = gradients[0]
         query, key, value, sinks, output, total = ctx.saved_tensors
+        if sinks is None and _is_one_block(ctx.call):
+            of_inputs = _FLASH_BACKWARD(
+                gradient, query, key, value, output, total, 0.0, ctx.call.mask is not None,
+                scale=ctx.call.scale,
+            )  # fmt: skip
+            return *of_inputs, None, None
         to_query, to_key, to_value = (torch.zeros_like(part) for part in (query, key, value))
         for rows, columns, causal, added in _blocks(ctx.call):
             by_query, by_key, by_value = _FLASH_BACKWARD(

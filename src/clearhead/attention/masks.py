@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import torch
 from jaxtyping import Bool, Int
@@ -59,17 +59,39 @@ class Block:
         return self.rows.start + shift, self.rows.stop - 1 + shift
 
 
+class Band(NamedTuple):
+    """What most masks are: keys from ``before`` before the one that a query stands at to ``after``
+    after it; None: all there are."""
+
+    before: int | None
+    after: int | None
+    offset: int | None = None
+
+    def overlap(self, other: Band) -> Band | None:
+        """The keys in both, if queries stand at the same place in both."""
+        if self.offset != other.offset:
+            return None
+        before = [keys for keys in (self.before, other.before) if keys is not None]
+        after = [keys for keys in (self.after, other.after) if keys is not None]
+        return Band(min(before, default=None), min(after, default=None), self.offset)
+
+
+WHOLE = Band(None, None)
+
+
 @dataclass(frozen=True, eq=False)
 class Mask:
     """A rule that says for any block of the map which query may attend to which key.
 
     ``rule`` gives the block as booleans; ``reach`` the keys outside of which the block is all
-    False; ``full`` whether all of the block is True. Reach and full only save work.
+    False; ``full`` whether all of the block is True; ``band`` the whole mask, if it is one. These
+    three only save work.
     """
 
     rule: Callable[[Block], Bool[Tensor, "*#batch #query #key"]]
     reach: Callable[[Block], range] = lambda block: block.columns
     full: Callable[[Block], bool] = lambda _: False
+    band: Band | None = None
 
     def tensor(
         self, queries: int, keys: int, device: torch.device | str = "cpu"
@@ -94,6 +116,7 @@ class Mask:
             rule=lambda block: self.rule(block) & other.rule(block),
             reach=lambda block: _overlap(self.reach(block), other.reach(block)),
             full=lambda block: self.full(block) and other.full(block),
+            band=self.band and other.band and self.band.overlap(other.band),
         )
 
     def __or__(self, other: Mask | Tensor) -> Mask:
@@ -151,6 +174,7 @@ def causal(offset: Offset = None) -> Mask:
         rule=lambda block: block.key() <= block.standing(fixed),
         reach=lambda block: _overlap(block.columns, range(block.ends(fixed)[1] + 1)),
         full=lambda block: block.columns.stop - 1 <= block.ends(fixed)[0],
+        band=Band(None, 0, fixed),
     )
 
 
@@ -176,7 +200,7 @@ def window(before: int, after: int = 0, offset: Offset = None) -> Mask:
         first, last = block.ends(fixed)
         return last - before <= block.columns.start and block.columns.stop - 1 <= first + after
 
-    return Mask(rule, reach, full)
+    return Mask(rule, reach, full, Band(before, after, fixed))
 
 
 def prefix(length: int | Int[Tensor, " batch"], offset: Offset = None) -> Mask:

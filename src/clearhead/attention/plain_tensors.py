@@ -36,6 +36,11 @@ def has_tangents() -> bool:
     return forward_ad._current_level >= 0
 
 
+def is_recorded() -> bool:
+    """Whether torch writes down its operations, to compile or to export them."""
+    return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
+
+
 def is_transformed() -> bool:
     """Whether ``vmap``, ``jvp`` or ``grad`` is at work: its tensors are no plain ones."""
     return has_tangents() or bool(torch._C._are_functorch_transforms_active())

@@ -1,20 +1,14 @@
-"""Scores, softmax and mix as three operations of torch: for short texts, and for narrow values.
+"""Scores, softmax and mix as three operations of torch: for short texts.
 
 As long as the scores stay in the processor's cache, the three operations one by one are quicker
-than torch's flash kernel. And that wants values as wide as keys: narrower ones are padded with
-zeros, and a part of the product is wasted. So for values narrower than keys, long texts are
-computed here too, a few heads, and if need be a run of their queries, at a time. ms for 8 heads,
-key width 64 (2 cores, AVX-512; the rows take turns call by call: repeated alone each is quicker,
-SDPA most of all):
+than torch's flash kernel. ms for 8 heads of width 64 (2 cores, AVX-512; the rows take turns call by
+call: repeated alone each is quicker, SDPA most of all):
 
-    values of width 64, tokens          64     96    128    192    256
+    tokens                              64     96    128    192    256
     F.scaled_dot_product_attention    0.15   0.30   0.43   0.81   1.18
     three products                    0.15   0.21   0.31   0.64   1.11
 
-    values of width 32, tokens         256    512   1,024   2,048
-    F.scaled_dot_product_attention    2.80   8.48    40.0   168.8
-    padded flash                      1.15   3.68    14.1    53.6
-    three products                    0.74   2.93    12.1    48.8
+From there on ``tiles.py`` takes less than either, where numba can compile it.
 """
 
 from __future__ import annotations
@@ -30,12 +24,11 @@ from clearhead.attention.scratch import SCRATCH
 from clearhead.attention.soundness import HIDES_NAN, short_is_finite
 
 _FLASH = torch._scaled_dot_product_flash_attention_for_cpu
-FEW_KEYS = 192  # up to here quicker than flash for values of any width
-MOST_KEYS = 4096  # beyond, too few queries fit for a product to be quick
+FEW_KEYS = 192
 SCORES_AT_ONCE = 1 << 20  # 4 MB
 
 
-def three_products_apply(query: Tensor, key: Tensor, value: Tensor, causal: bool) -> bool:
+def three_products_apply(query: Tensor, key: Tensor, causal: bool) -> bool:
     """Whether this is right for a call without a gradient or any other option, and the quickest.
 
     The batch has no say in it, and a single head is left to flash, because torch multiplies one
@@ -46,9 +39,8 @@ def three_products_apply(query: Tensor, key: Tensor, value: Tensor, causal: bool
     if is_transformed():  # what is written into given memory, torch does not transform
         return False
     queries, keys = query.shape[2], key.shape[2]
-    if keys <= FEW_KEYS:
-        return queries <= keys or not causal  # a query that sees nothing has no softmax
-    return not causal and value.shape[3] < query.shape[3] and keys <= MOST_KEYS
+    # A query that sees nothing has no softmax.
+    return keys <= FEW_KEYS and (queries <= keys or not causal)
 
 
 def three_products(

@@ -65,11 +65,11 @@ def engine_runs_here() -> bool:
     if threads is None:
         return False
     try:
-        from clearhead.generation.engine_operations_kernel import features
+        from clearhead.attention.operations_kernel import features, fuses
     except ImportError:  # no numba, or one that does not fit the NumPy beside it
         return False
-    machine = platform.machine().lower()
-    return machine in ("arm64", "aarch64") or {"f16c", "fma", "avx2"} <= features()
+    arm = platform.machine().lower() in ("arm64", "aarch64")
+    return fuses() and (arm or "f16c" in features())
 
 
 class Engine:

@@ -14,7 +14,7 @@ from typing import Any
 
 from numba import njit
 
-from clearhead.generation.engine_addresses_kernel import (
+from clearhead.attention.addresses_kernel import (
     float_at,
     integer_at,
     load_floats,
@@ -23,11 +23,8 @@ from clearhead.generation.engine_addresses_kernel import (
     spread_float_at,
     store_floats,
 )
-from clearhead.generation.engine_numbers_kernel import INLINED, MINUS_INFINITY, ONE, exp, quantise
-from clearhead.generation.engine_parts_kernel import attention_at, part, step_at
-from clearhead.generation.engine_placing_kernel import query_at
-from clearhead.generation.engine_structures import CHUNK, COLUMNS, GROUP, KEYS, TILE
-from clearhead.generation.engine_vectors_kernel import (
+from clearhead.attention.compiled_kernel import INLINED
+from clearhead.attention.vectors_kernel import (
     between,
     larger,
     largest_of,
@@ -39,6 +36,10 @@ from clearhead.generation.engine_vectors_kernel import (
     sum_of,
     times,
 )
+from clearhead.generation.engine_numbers_kernel import MINUS_INFINITY, ONE, exp, quantise
+from clearhead.generation.engine_parts_kernel import attention_at, part, step_at
+from clearhead.generation.engine_placing_kernel import query_at
+from clearhead.generation.engine_structures import CHUNK, COLUMNS, GROUP, KEYS, TILE
 
 
 # Three or four query rows at once over the keys of one chunk: a key or value is loaded once for

@@ -18,11 +18,11 @@ from collections.abc import Callable
 import numpy as np
 from numba import types
 
-from clearhead.generation.engine_addresses_kernel import integer_at
+from clearhead.attention.addresses_kernel import integer_at
+from clearhead.attention.compiled_kernel import compiled
 from clearhead.generation.engine_attention_kernel import merge_token
 from clearhead.generation.engine_parts_kernel import (
     attention_at,
-    compiled,
     compiled_parts,
     feed_forward_at,
     part,

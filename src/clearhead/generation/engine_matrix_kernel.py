@@ -18,23 +18,15 @@ from typing import Any
 
 from numba import njit
 
-from clearhead.generation.engine_addresses_kernel import (
+from clearhead.attention.addresses_kernel import (
     load_halves,
     load_ints,
     spread_float_at,
     spread_int_at,
     store_floats,
 )
-from clearhead.generation.engine_numbers_kernel import (
-    INLINED,
-    SPLIT_BYTES,
-    dot_first,
-    dot_second,
-    joined,
-)
-from clearhead.generation.engine_parts_kernel import matrix_at, part
-from clearhead.generation.engine_structures import TILE_BYTES
-from clearhead.generation.engine_vectors_kernel import (
+from clearhead.attention.compiled_kernel import INLINED
+from clearhead.attention.vectors_kernel import (
     as_floats,
     high_nibbles,
     low_nibbles,
@@ -44,6 +36,14 @@ from clearhead.generation.engine_vectors_kernel import (
     plus_ints,
     times,
 )
+from clearhead.generation.engine_numbers_kernel import (
+    SPLIT_BYTES,
+    dot_first,
+    dot_second,
+    joined,
+)
+from clearhead.generation.engine_parts_kernel import matrix_at, part
+from clearhead.generation.engine_structures import TILE_BYTES
 
 BYTES_4, BYTES_8 = TILE_BYTES[4], TILE_BYTES[8]
 

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from clearhead.generation.engine_addresses_kernel import load_floats, put_float, put_int
-from clearhead.generation.engine_products_kernel import products_of_this_machine
-from clearhead.generation.engine_structures import GROUP
-from clearhead.generation.engine_vectors_kernel import (
+from clearhead.attention.addresses_kernel import load_floats, put_float, put_int
+from clearhead.attention.compiled_kernel import INLINED
+from clearhead.attention.vectors_kernel import (
     as_ints,
     int_sum_of,
     larger,
@@ -33,13 +32,9 @@ from clearhead.generation.engine_vectors_kernel import (
     times,
     where_below,
 )
+from clearhead.generation.engine_products_kernel import products_of_this_machine
+from clearhead.generation.engine_structures import GROUP
 
-INLINED = {
-    "error_model": "numpy",  # no check for division by zero
-    "forceinline": True,
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-}
 ZERO, ONE, HALF = np.float32(0), np.float32(1), np.float32(0.5)
 MINUS_INFINITY = np.float32(-np.inf)
 

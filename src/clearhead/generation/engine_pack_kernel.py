@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from clearhead.generation.engine_addresses_kernel import (
+from clearhead.attention.addresses_kernel import (
     byte_at,
     half_at,
     load_floats,
@@ -17,12 +17,8 @@ from clearhead.generation.engine_addresses_kernel import (
     put_half,
     store_ints,
 )
-from clearhead.generation.engine_matrix_kernel import BYTES_4, BYTES_8
-from clearhead.generation.engine_numbers_kernel import INLINED, ZERO
-from clearhead.generation.engine_parts_kernel import pack_at
-from clearhead.generation.engine_structures import GROUP, TILE
-from clearhead.generation.engine_threads_kernel import thread_count, thread_number
-from clearhead.generation.engine_vectors_kernel import (
+from clearhead.attention.compiled_kernel import INLINED
+from clearhead.attention.vectors_kernel import (
     as_ints,
     larger,
     largest_of,
@@ -33,6 +29,11 @@ from clearhead.generation.engine_vectors_kernel import (
     spread,
     times,
 )
+from clearhead.generation.engine_matrix_kernel import BYTES_4, BYTES_8
+from clearhead.generation.engine_numbers_kernel import ZERO
+from clearhead.generation.engine_parts_kernel import pack_at
+from clearhead.generation.engine_structures import GROUP, TILE
+from clearhead.generation.engine_threads_kernel import thread_count, thread_number
 
 LEVELS_4, LEVELS_8 = np.float32(15), np.float32(127)
 # Numbers that were made of 16 levels differ from them by roundings only, a few times 2⁻²⁴.

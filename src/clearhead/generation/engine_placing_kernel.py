@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from clearhead.generation.engine_addresses_kernel import (
+from clearhead.attention.addresses_kernel import (
     float_at,
     integer_at,
     load_floats,
@@ -23,7 +23,8 @@ from clearhead.generation.engine_addresses_kernel import (
     put_half,
     store_halves,
 )
-from clearhead.generation.engine_numbers_kernel import INLINED, ONE, ZERO
+from clearhead.attention.compiled_kernel import INLINED
+from clearhead.generation.engine_numbers_kernel import ONE, ZERO
 from clearhead.generation.engine_parts_kernel import attention_at, part, step_at
 from clearhead.generation.engine_structures import CHUNK, COLUMNS, KEYS, TILE
 

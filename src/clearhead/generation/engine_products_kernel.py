@@ -15,7 +15,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from clearhead.generation.engine_operations_kernel import (
+from clearhead.attention.operations_kernel import (
     BYTE,
     INT,
     INTS,

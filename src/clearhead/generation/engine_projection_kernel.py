@@ -8,12 +8,13 @@ from typing import Any
 
 from numba import njit
 
-from clearhead.generation.engine_addresses_kernel import load_floats, store_floats
+from clearhead.attention.addresses_kernel import load_floats, store_floats
+from clearhead.attention.compiled_kernel import INLINED
+from clearhead.attention.vectors_kernel import plus, times
 from clearhead.generation.engine_matrix_kernel import BYTES_4, BYTES_8, multiply_tile
-from clearhead.generation.engine_numbers_kernel import INLINED, activated, quantise_group
+from clearhead.generation.engine_numbers_kernel import activated, quantise_group
 from clearhead.generation.engine_parts_kernel import matrix_at, part, step_at
 from clearhead.generation.engine_structures import BLOCK, GROUP, RESULTS_BYTES, UNIT_BYTES
-from clearhead.generation.engine_vectors_kernel import plus, times
 
 
 @njit(**INLINED)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from clearhead.generation.engine_addresses_kernel import (
+from clearhead.attention.addresses_kernel import (
     byte_at,
     float_at,
     half_at,
@@ -19,11 +19,8 @@ from clearhead.generation.engine_addresses_kernel import (
     put_float,
     store_floats,
 )
-from clearhead.generation.engine_matrix_kernel import BYTES_4, BYTES_8
-from clearhead.generation.engine_numbers_kernel import INLINED, ONE, ZERO, quantise
-from clearhead.generation.engine_parts_kernel import matrix_at, norm_at, part, step_at
-from clearhead.generation.engine_structures import GROUP, TILE
-from clearhead.generation.engine_vectors_kernel import (
+from clearhead.attention.compiled_kernel import INLINED
+from clearhead.attention.vectors_kernel import (
     minus,
     multiply_add,
     no_floats,
@@ -32,6 +29,10 @@ from clearhead.generation.engine_vectors_kernel import (
     sum_of,
     times,
 )
+from clearhead.generation.engine_matrix_kernel import BYTES_4, BYTES_8
+from clearhead.generation.engine_numbers_kernel import ONE, ZERO, quantise
+from clearhead.generation.engine_parts_kernel import matrix_at, norm_at, part, step_at
+from clearhead.generation.engine_structures import GROUP, TILE
 
 
 @njit(**INLINED)

@@ -19,9 +19,9 @@ from typing import Any
 from llvmlite import binding
 from numba import njit, types
 
+from clearhead.attention.addresses_kernel import add_one, counted, pause
+from clearhead.attention.compiled_kernel import INLINED
 from clearhead.attention.torch_threads import thread_functions
-from clearhead.generation.engine_addresses_kernel import add_one, counted, pause
-from clearhead.generation.engine_numbers_kernel import INLINED
 from clearhead.generation.engine_parts_kernel import part
 from clearhead.generation.engine_structures import LINE
 

@@ -137,8 +137,8 @@ def pack_function() -> int:
     """The address of the compiled quantiser."""
     from numba import types
 
+    from clearhead.attention.compiled_kernel import compiled
     from clearhead.generation.engine_pack_kernel import pack
-    from clearhead.generation.engine_parts_kernel import compiled
 
     return int(compiled(pack, types.void(types.int64)).address)
 

@@ -9,6 +9,7 @@ four of NEON. They exist only inside compiled functions.
 from __future__ import annotations
 
 import inspect
+import platform
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +59,16 @@ def features() -> frozenset[str]:
         told = config.CPU_FEATURES.split(",")
         return frozenset(name[1:] for name in told if name.startswith("+"))
     return frozenset(name for name, there in binding.get_host_cpu_features().items() if there)
+
+
+def fuses() -> bool:
+    """Whether the processor multiplies and adds vectors in one step."""
+    return platform.machine().lower() in ("arm64", "aarch64") or {"fma", "avx2"} <= features()
+
+
+def has_wide_registers() -> bool:
+    """Whether one register holds a vector."""
+    return "avx512f" in features()
 
 
 def operation(result: Any, *arguments: Any) -> Callable[[Callable[..., Any]], Any]:

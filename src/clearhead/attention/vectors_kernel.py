@@ -10,7 +10,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from clearhead.generation.engine_operations_kernel import (
+from clearhead.attention.operations_kernel import (
     FLOATS,
     INT,
     INTS,
@@ -25,6 +25,8 @@ from clearhead.generation.engine_operations_kernel import (
     spread_over,
     whole,
 )
+
+ROUNDER = 1.5 * 2**23 + 127
 
 
 @operation(floats, number)
@@ -85,6 +87,12 @@ def multiply_add(builder: Any, left: Any, right: Any, added: Any) -> Any:
 def size_of(builder: Any, vector: Any) -> Any:
     """Every number without its sign."""
     return intrinsic_call(builder, "llvm.fabs.v16f32", FLOATS, vector)
+
+
+@operation(floats, floats, floats)
+def with_sign_of(builder: Any, vector: Any, other: Any) -> Any:
+    """Every number with the sign of the other's."""
+    return intrinsic_call(builder, "llvm.copysign.v16f32", FLOATS, vector, other)
 
 
 @operation(floats, floats, floats)
@@ -173,6 +181,20 @@ def power_of_two(builder: Any, exponents: Any) -> Any:
     """2ⁿ for whole n from −126 to 127."""
     bits = builder.shl(builder.add(exponents, in_all_lanes(INTS, 127)), in_all_lanes(INTS, 23))
     return builder.bitcast(bits, FLOATS)
+
+
+@operation(types.UniTuple(floats, 2), floats)
+def rounded_power(builder: Any, vector: Any) -> Any:
+    """The nearest whole numbers n, and 2ⁿ, for n from −126 to 127.
+
+    vector + ROUNDER holds n + 127 in its last bits, which are an exponent's once shifted.
+    """
+    rounder = in_all_lanes(FLOATS, ROUNDER)
+    shifted = builder.fadd(vector, rounder)
+    bits = builder.shl(builder.bitcast(shifted, INTS), in_all_lanes(INTS, 23))
+    both = ir.Constant(ir.ArrayType(FLOATS, 2), ir.Undefined)
+    both = builder.insert_value(both, builder.fsub(shifted, rounder), 0)
+    return builder.insert_value(both, builder.bitcast(bits, FLOATS), 1)
 
 
 @operation(ints, ints, ints)

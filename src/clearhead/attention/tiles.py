@@ -1,0 +1,154 @@
+"""Attention over tiles of queries, on CPUs: what prompts and whole texts need.
+
+softmax(cap(scale·q·kᵀ), hidden outside a band)·v and the log-sum-exps, without a gradient. A band
+is what causal masks and windows leave of the map: each query sees so many keys before the one that
+it stands at, and so many after it. Here: when that is right, and the call. How it is computed, in
+a language that numba compiles, is ``tiles_kernel.py``; whose threads it runs on is
+``torch_threads.py``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from clearhead.attention.masks import WHOLE, Band
+from clearhead.attention.plain_tensors import is_float, is_recorded, is_transformed
+from clearhead.attention.scratch import SCRATCH
+from clearhead.attention.torch_threads import TorchThreads, torch_threads
+
+FEWEST_KEYS = 193  # with fewer, three_products.py is as quick, and needs no compiler
+PAGE = 4096  # bytes; threads do not share one
+FLOAT_BYTES = 4
+EVERYTHING = 1 << 40  # keys: more than anybody has
+
+
+def tiles_apply(
+    query: Tensor, key: Tensor, value: Tensor, band: Band = WHOLE, softcap: float | None = None
+) -> bool:
+    """Whether :func:`tile_attention` is right for tensors that fit each other, and the quickest.
+
+    The first True takes about 3 s once on a machine, while the kernel is compiled, and 0.5 s in
+    later processes, which find it in numba's cache (most of that is ``import numba``).
+    """
+    if key.shape[2] < FEWEST_KEYS or query.shape[2] == 1:
+        return False
+    if not (is_float(query) and is_float(key) and is_float(value)):
+        return False
+    if is_transformed() or is_recorded():
+        return False
+    kernel = _kernel()
+    if kernel is None or value.shape[3] % kernel.rows != 0:
+        return False
+    flash_can = softcap is None and query.shape[3] == value.shape[3]
+    if flash_can and band.before is band.after is None:
+        return kernel.wide  # otherwise flash is as quick where it need not compute in vain
+    return True
+
+
+def tile_attention(
+    query: Float[Tensor, "batch head query key_dim"],
+    key: Float[Tensor, "batch kv_head key key_dim"],
+    value: Float[Tensor, "batch kv_head key value_dim"],
+    *,
+    scale: float,
+    band: Band = WHOLE,
+    softcap: float | None = None,
+) -> tuple[Float[Tensor, "batch head query value_dim"], Float[Tensor, "batch head query"]]:
+    """Output and log-sum-exp of tensors to which :func:`tiles_apply`; both 0 for a query that sees
+    nothing. Nothing is copied, and beside the result no memory is needed that grows."""
+    kernel = _kernel()
+    if kernel is None:
+        raise RuntimeError("this machine cannot run the kernel: ask tiles_apply first")
+    batch, heads, queries, key_dim = query.shape
+    _, kv_heads, keys, value_dim = value.shape
+    # As flash leaves it, and as the projection that follows wants it: heads side by side.
+    output = torch.empty(batch, queries, heads, value_dim).transpose(1, 2)
+    logsum = torch.empty(batch, heads, queries)
+    threads = torch.get_num_threads()
+    needed = kernel.scratch_floats(key_dim, value_dim) * FLOAT_BYTES
+    each = -(-needed // PAGE) * PAGE
+    scratch = SCRATCH.floats((threads * each + PAGE) // FLOAT_BYTES).data_ptr()
+    taken = ctypes.c_int64(0)
+    work = Work(
+        batch, heads, kv_heads, queries, keys, key_dim, value_dim,
+        keys - queries if band.offset is None else band.offset,
+        EVERYTHING if band.before is None else band.before,
+        EVERYTHING if band.after is None else band.after,
+        *query.stride()[:3], *key.stride()[:3], *value.stride()[:3], *output.stride()[:3],
+        query.data_ptr(), key.data_ptr(), value.data_ptr(), output.data_ptr(), logsum.data_ptr(),
+        -(-scratch // PAGE) * PAGE, each, ctypes.addressof(taken),
+        scale, 0.0 if softcap is None else softcap,
+    )  # fmt: skip
+    kernel.threads.run(kernel.attend, ctypes.byref(work), threads)
+    return output, logsum
+
+
+class Work(ctypes.Structure):
+    """What one call computes: sizes, the band, strides (in floats), addresses and two numbers."""
+
+    _fields_ = [
+        *(
+            (name, ctypes.c_int64)
+            for name in (
+                *("batch", "heads", "kv_heads", "queries", "keys", "key_dim", "value_dim"),
+                *("offset", "before", "after"),
+                *("query_batch", "query_head", "query_row"),
+                *("key_batch", "key_head", "key_row"),
+                *("value_batch", "value_head", "value_row"),
+                *("output_batch", "output_head", "output_row"),
+                *("query", "key", "value", "output", "logsum"),
+                *("scratch", "scratch_bytes", "taken"),
+            )
+        ),
+        ("scale", ctypes.c_float),
+        ("softcap", ctypes.c_float),
+    ]
+
+
+class _Kernel(NamedTuple):
+    """The compiled function, its threads, and the sizes that it was compiled for."""
+
+    threads: TorchThreads
+    attend: int  # an address
+    rows: int  # of a tile of values: their number must be a multiple
+    line: int  # queries of a tile
+    tiles: int  # of a task
+    lines: int  # of scores, and of a tile's state
+    wide: bool  # a register holds a vector
+
+    def scratch_floats(self, key_dim: int, value_dim: int) -> int:
+        """What one thread needs: scores, then the tiles of a task."""
+        return (self.lines + self.tiles * (key_dim + value_dim)) * self.line
+
+
+@functools.cache
+def _kernel() -> _Kernel | None:
+    """The compiled kernel; None where there is no numba, or torch's threads are not OpenMP's, or
+    the processor cannot multiply and add in one step."""
+    threads = torch_threads()
+    if threads is None:
+        return None
+    try:
+        from numba import types
+        from numba.core.errors import NumbaError
+
+        from clearhead.attention.compiled_kernel import compiled, record_of
+        from clearhead.attention.operations_kernel import fuses, has_wide_registers
+        from clearhead.attention.tile_product_kernel import LINE, ROWS
+        from clearhead.attention.tiles_kernel import LINES, TILES, attend
+    except ImportError:  # no numba, or one that does not fit the NumPy beside it
+        return None
+    if not fuses():
+        return None
+    try:
+        signature = types.void(types.CPointer(record_of(Work)))
+        address = compiled(attend, signature).address
+    except NumbaError:
+        return None
+    return _Kernel(threads, address, ROWS, LINE, TILES, LINES, has_wide_registers())
