@@ -4,8 +4,10 @@ Watching: a forward of SmolLM2 (the GGUF that clearhead fetches) in transformers
 plain and watched, against the ways to the same weights that keep all of them: transformers' eager
 attention with ``output_attentions=True``, and TransformerLens' ``run_with_cache`` (attention
 patterns only) in an environment of its own, made on first use. Each model has a process to itself,
-in which plain and watched take turns (fifteen rounds at 512 tokens, five beyond); time and ratio
-are the medians of rounds; memory is the highest above what was held before, in a run of its own.
+in which plain and watched take turns, and up to 2,048 tokens several of them, one model after the
+other: what memory a process finds decides over as much as a quarter of its time. Times and ratios
+are the medians of all rounds; memory is the highest above what was held before, in a run of its
+own, the median of processes.
 
 Looking: one causal head of random numbers, width 64: a row, a tile and the whole map, against
 torch's flash forward of the same head.
@@ -42,8 +44,8 @@ from measure import (
 )
 
 LENS_FOLDER = ROOT / "build" / "bench-transformer-lens"
-ROUNDS = {512: 15, 2048: 5, 8192: 5}  # tokens: rounds
-ROUNDS_OF_ALL = 3  # where all weights are kept: several times slower
+ROUNDS = {512: 5, 2048: 3, 8192: 5}  # tokens: rounds in a process
+PROCESSES = {512: 3, 2048: 5, 8192: 1}  # tokens: processes of a model
 WIDTH = 64
 LONGEST_EAGER = 2048  # at 8,192 tokens all weights of SmolLM2 take 72 GB
 _FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
@@ -90,10 +92,10 @@ def _give_back() -> None:
 
 
 class Measured(NamedTuple):
-    """What a process found of one contestant."""
+    """What a process found of one contestant, or several processes did."""
 
     seconds: list[float]
-    peak: int
+    peak: float
     kept: int | None
 
     @property
@@ -107,6 +109,12 @@ class Measured(NamedTuple):
                 mine / theirs for mine, theirs in zip(self.seconds, plain.seconds, strict=True)
             )
         return self.usual / plain.usual
+
+    @staticmethod
+    def joined(parts: list[Measured]) -> Measured:
+        """What several processes found, as one."""
+        rounds = [taken for part in parts for taken in part.seconds]
+        return Measured(rounds, statistics.median(part.peak for part in parts), parts[0].kept)
 
 
 Works = dict[str, Callable[[], object]]
@@ -186,7 +194,7 @@ def model_process(name: str, path: Path, length: int) -> None:
         order = list(runs.values())
         for one in order:
             one.measure_memory()
-        for _ in range(ROUNDS_OF_ALL if name in KEEP_ALL else ROUNDS[length]):
+        for _ in range(ROUNDS[length]):
             for one in order:
                 one.measure_time()
             order.reverse()  # a machine that slows down by and by hits both
@@ -230,14 +238,18 @@ def watching(lengths: list[int]) -> str:
     path = ModelStore().pull("smollm2")
     rows, said = [], []
     for length in lengths:
-        found: dict[str, Measured] = {}
-        for name in MODELS:
-            if length <= LONGEST_EAGER or name not in KEEP_ALL:
-                found |= measured(name, path, length)
+        names = [name for name in MODELS if length <= LONGEST_EAGER or name not in KEEP_ALL]
+        processes: dict[str, list[Measured]] = {}
+        for _ in range(PROCESSES[length]):
+            for name in names:
+                for title, one in measured(name, path, length).items():
+                    processes.setdefault(title, []).append(one)
+                    print(f"  {length:,} tokens: {title} {seconds(one.usual)}", flush=True)
+        found = {title: Measured.joined(parts) for title, parts in processes.items()}
         rows += rows_of(length, found)
         print(table(HEADER, rows[-len(found) :]), flush=True)
         if EAGER in found:
-            said.append(_against_eager(length, found))
+            said.append(_against_eager(length, processes))
     note = (
         f"{' '.join(said)} "
         f"All weights do not fit beyond {LONGEST_EAGER:,} tokens (72 GB at 8,192). TransformerLens "
@@ -257,13 +269,19 @@ def rows_of(tokens: int, found: Mapping[str, Measured]) -> list[list[str]]:
     return rows
 
 
-def _against_eager(tokens: int, found: Mapping[str, Measured]) -> str:
-    parts = [
-        f"{found[EAGER].usual / found[name].usual:.1f} times {name}"
-        f" ({found[EAGER].peak / found[name].peak:.0f} times its memory)"
-        for name in ("transformers, watched", "clearhead, watched")
-    ]
-    return f"At {tokens:,} tokens eager takes {', '.join(parts)}."
+def _against_eager(tokens: int, processes: Mapping[str, list[Measured]]) -> str:
+    """Each process of eager against the one of a watched model just before it."""
+    eager, parts = processes[EAGER], []
+    for name in ("transformers, watched", "clearhead, watched"):
+        pairs = list(zip(eager, processes[name], strict=True))
+        times = sorted(slow.usual / quick.usual for slow, quick in pairs)
+        memory = statistics.median(slow.peak / quick.peak for slow, quick in pairs)
+        parts.append(
+            f"{statistics.median(times):.1f} times as long as {name} "
+            f"({times[0]:.1f}–{times[-1]:.1f} in {len(pairs)} processes each; "
+            f"{memory:.0f} times its memory)"
+        )
+    return f"At {tokens:,} tokens eager takes {' and '.join(parts)}."
 
 
 def synthetic_head(length: int) -> tuple[Any, Callable[[], object]]:

@@ -8,7 +8,8 @@
 ``call``                the arguments of one call, checked and brought to one form
 ``fast``                the fast path: which kernel for which case
 ``decode``              a few queries over a long cache: when, and the call
-``decode_kernel``       the same, compiled by numba; ``torch_threads`` runs it
+``tiles``               whole texts, causal or in a window: when, and the call
+``…_kernel``            both, compiled by numba; ``torch_threads`` runs them
 ``sinusoidal``          position as waves (Vaswani et al. 2017)
 ``rotary``              position as rotation (Su et al. 2021), with its long-context scalings
 ``alibi``               position as a slope (Press et al. 2022)
