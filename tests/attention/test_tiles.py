@@ -17,7 +17,7 @@ from torch import Tensor
 import clearhead as ch
 from clearhead.attention import fast, masks, tiles
 from clearhead.attention.masks import WHOLE, Band
-from clearhead.attention.tiles import FEWEST_KEYS, tile_attention, tiles_apply
+from clearhead.attention.tiles import FEWEST_KEYS, FEWEST_QUERIES, tile_attention, tiles_apply
 from clearhead.errors import InputError
 
 pytestmark = pytest.mark.skipif(tiles._kernel() is None, reason="no OpenMP, numba or FMA here")
@@ -226,10 +226,27 @@ def test_gradients(options: dict[str, Any], value_dim: int) -> None:
         torch.testing.assert_close(mine.double(), wanted, atol=3e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("options", [{}, {"window": 40}], ids=["plain", "window"])
+def test_the_gradient_of_a_sum(options: dict[str, Any]) -> None:
+    """It comes as one number, repeated by strides of 0."""
+    key, value = (part.requires_grad_() for part in draw()[1:])
+    query = draw()[0]
+    ch.attention(query, key, value, causal=True, **options).sum().backward()
+    wanted = [
+        torch.autograd.grad(
+            ch.attention_steps(query, key, value, causal=True, **options).output.sum(), part
+        )[0]
+        for part in (key, value)
+    ]
+    assert key.grad is not None and value.grad is not None
+    torch.testing.assert_close(key.grad, wanted[0], atol=2e-4, rtol=0)
+    torch.testing.assert_close(value.grad, wanted[1], atol=2e-4, rtol=0)
+
+
 def test_what_it_is_not_for() -> None:
     query, key, value = draw()
     assert tiles_apply(query, key, value, CAUSAL)
-    assert not tiles_apply(query[:, :, :1], key, value)
+    assert not tiles_apply(query[:, :, : FEWEST_QUERIES - 1], key, value, CAUSAL)
     few = FEWEST_KEYS - 1
     assert not tiles_apply(query, key[:, :, :few], value[:, :, :few])
     assert not tiles_apply(query.double(), key.double(), value.double())

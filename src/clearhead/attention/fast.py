@@ -162,6 +162,8 @@ class _Fused(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         gradient = gradients[0]
+        if gradient.stride(3) != 1:  # as of a sum: one number, repeated
+            gradient = gradient.contiguous()
         query, key, value, sinks, output, total = ctx.saved_tensors
         if sinks is None and _is_one_block(ctx.call):
             of_inputs = _FLASH_BACKWARD(
@@ -172,7 +174,7 @@ class _Fused(torch.autograd.Function):
         to_query, to_key, to_value = (torch.zeros_like(part) for part in (query, key, value))
         for rows, columns, causal, added in _blocks(ctx.call):
             by_query, by_key, by_value = _FLASH_BACKWARD(
-                gradient[:, :, rows].contiguous(), query[:, :, rows], key[:, :, columns],
+                gradient[:, :, rows], query[:, :, rows], key[:, :, columns],
                 value[:, :, columns], output[:, :, rows], total[:, :, rows], 0.0, causal,
                 attn_mask=added, scale=ctx.call.scale,
             )  # fmt: skip

@@ -23,6 +23,9 @@ from clearhead.attention.scratch import SCRATCH
 from clearhead.attention.torch_threads import TorchThreads, torch_threads
 
 FEWEST_KEYS = 193  # with fewer, three_products.py is as quick, and needs no compiler
+# A tile has 32 queries, real or not. 9 heads over 3 took of flash's time, over 1,024 keys and over
+# 4,096: with 8 queries 1.06 and 1.44, with 12 1.13 and 0.95, with 16 0.76 and 0.72.
+FEWEST_QUERIES = 12
 PAGE = 4096  # bytes; threads do not share one
 FLOAT_BYTES = 4
 EVERYTHING = 1 << 40  # keys: more than anybody has
@@ -33,10 +36,10 @@ def tiles_apply(
 ) -> bool:
     """Whether :func:`tile_attention` is right for tensors that fit each other, and the quickest.
 
-    The first True takes about 3 s once on a machine, while the kernel is compiled, and 0.5 s in
+    The first True takes about 4 s once on a machine, while the kernel is compiled, and 0.5 s in
     later processes, which find it in numba's cache (most of that is ``import numba``).
     """
-    if key.shape[2] < FEWEST_KEYS or query.shape[2] == 1:
+    if key.shape[2] < FEWEST_KEYS or query.shape[2] < FEWEST_QUERIES:
         return False
     if not (is_float(query) and is_float(key) and is_float(value)):
         return False
