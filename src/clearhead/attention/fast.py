@@ -30,6 +30,7 @@ from torch.utils.checkpoint import checkpoint
 
 from clearhead.attention.call import CAUSAL, Call
 from clearhead.attention.decode import MOST_QUERIES_UNFUSED, decode_applies, decode_attention
+from clearhead.attention.masks import Band
 from clearhead.attention.plain_tensors import has_tangents, is_transformed
 from clearhead.attention.steps import steps_of
 from clearhead.attention.three_products import three_products, three_products_apply
@@ -60,7 +61,7 @@ def fast_output(call: Call) -> tuple[Tensor, Tensor | None]:
         query, key, value, causal = call.query, call.key, call.value, call.mask is not None
         if three_products_apply(query, key, causal):
             return three_products(query, key, value, scale=call.scale, causal=causal), None
-    if not call.wants_gradient and _tiled(call):
+    if not call.wants_gradient and _tiled_band(call) is not None:
         return _fused_forward(call.query, call.key, call.value, call.sinks, call)[:2]
     bias_learns = call.bias is not None and call.bias.requires_grad and call.wants_gradient
     on_cpu = call.query.device.type == "cpu"
@@ -88,9 +89,10 @@ def _flash(call: Call) -> tuple[Tensor, Tensor]:
     elif spare < 0:
         query, key = functional.pad(query, (0, -spare)), functional.pad(key, (0, -spare))
     call = replace(call, query=query, key=key, value=value)
-    if call.wants_gradient and (call.sinks is not None or not _is_one_block(call) or _tiled(call)):
+    plain = call.sinks is None and _is_one_block(call)
+    if call.wants_gradient and (not plain or _tiled_band(call) is not None):
         output, logsum = _Fused.apply(query, key, value, call.sinks, call)  # type: ignore[no-untyped-call]
-    elif call.sinks is None and _is_one_block(call):
+    elif plain:
         causal = call.mask is not None
         output, logsum = _FLASH(query, key, value, 0.0, causal, scale=call.scale)
     else:
@@ -98,10 +100,12 @@ def _flash(call: Call) -> tuple[Tensor, Tensor]:
     return output[..., :value_dim] if spare > 0 else output, logsum
 
 
-def _tiled(call: Call) -> bool:
-    """Whether ``tiles.py`` computes it, or its forward."""
+def _tiled_band(call: Call) -> Band | None:
+    """What each query sees, if ``tiles.py`` computes the call, or its forward."""
     band = call.band
-    return band is not None and tiles_apply(call.query, call.key, call.value, band, call.softcap)
+    if band is None or not tiles_apply(call.query, call.key, call.value, band, call.softcap):
+        return None
+    return band
 
 
 def _is_one_block(call: Call) -> bool:
@@ -115,9 +119,10 @@ def _fused_forward(
     query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None, call: Call
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Output of all queries; log-sum-exp over the keys; and with the sinks."""
-    if call.band is not None and _tiled(call):
+    band = _tiled_band(call)
+    if band is not None:
         output, logsum = tile_attention(
-            query, key, value, scale=call.scale, band=call.band, softcap=call.softcap
+            query, key, value, scale=call.scale, band=band, softcap=call.softcap
         )
     else:
         output, logsum = _flash_blocks(query, key, value, call)

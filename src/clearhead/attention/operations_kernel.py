@@ -61,9 +61,14 @@ def features() -> frozenset[str]:
     return frozenset(name for name, there in binding.get_host_cpu_features().items() if there)
 
 
+def is_arm() -> bool:
+    """Whether the processor is one of ARM's 64-bit ones, which all have what kernels need."""
+    return platform.machine().lower() in ("arm64", "aarch64")
+
+
 def fuses() -> bool:
     """Whether the processor multiplies and adds vectors in one step."""
-    return platform.machine().lower() in ("arm64", "aarch64") or {"fma", "avx2"} <= features()
+    return is_arm() or {"fma", "avx2"} <= features()
 
 
 def has_wide_registers() -> bool:

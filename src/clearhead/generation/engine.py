@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import platform
 import time
 from collections.abc import Callable
 from typing import Any
@@ -65,11 +64,10 @@ def engine_runs_here() -> bool:
     if threads is None:
         return False
     try:
-        from clearhead.attention.operations_kernel import features, fuses
+        from clearhead.attention.operations_kernel import features, fuses, is_arm
     except ImportError:  # no numba, or one that does not fit the NumPy beside it
         return False
-    arm = platform.machine().lower() in ("arm64", "aarch64")
-    return fuses() and (arm or "f16c" in features())
+    return fuses() and (is_arm() or "f16c" in features())
 
 
 class Engine:
