@@ -4,19 +4,21 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-find_python() {
-  for candidate in python3.11 python3.12 python3.13 python3.14 python3 python; do
+find_python() {  # the one that the variable PYTHON names, or the first that will do
+  for candidate in ${PYTHON:-python3.11 python3.12 python3.13 python3.14 python3 python}; do
     if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
       echo "$candidate"; return
     fi
   done
   echo "clearhead needs Python 3.11 or newer with venv and pip (on Debian: apt install python3-venv)." >&2
+  [ -z "${PYTHON:-}" ] || echo "The variable PYTHON names $PYTHON, which will not do." >&2
   return 1
 }
 
 set_up() {
   local name=$1 extras=$2 stamp=.venv/clearhead-$1.stamp wanted
-  wanted=$(cat pyproject.toml constraints.txt setup.sh | cksum)
+  wanted=$({ cat pyproject.toml constraints.txt setup.sh
+             grep '^__version__' src/clearhead/__init__.py; } | cksum)
   if [ -x .venv/bin/python ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then return; fi
   if ! [ -x .venv/bin/python ]; then
     local python; python=$(find_python)

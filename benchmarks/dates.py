@@ -22,8 +22,8 @@ import clearhead as ch
 from clearhead.checkpoints.load import Loaded
 from clearhead.checkpoints.save import save
 from clearhead.text.characters import CharacterTokenizer
-from clearhead.training.batch import IGNORED
-from clearhead.training.dates import (
+from clearhead.training.data.batch import IGNORED
+from clearhead.training.data.dates import (
     FORMS,
     HELD_OUT_FORMS,
     RECENT,
@@ -33,10 +33,10 @@ from clearhead.training.dates import (
     parts,
     written,
 )
+from clearhead.training.data.pair_batches import PairBatches, pairs_in_order
 from clearhead.training.events import Finished, Stepped, Validated
 from clearhead.training.initialisation import fresh_model
-from clearhead.training.loop import train
-from clearhead.training.pair_batches import PairBatches, pairs_in_order
+from clearhead.training.loop import train_task
 from clearhead.training.settings import TrainingSettings
 from clearhead.training.sizes import pairs_config
 from clearhead.training.task import Task
@@ -137,7 +137,7 @@ def report(loaded: Loaded) -> None:
 
 def train_into(folder: Path) -> None:
     task = dates_task()
-    for event in train(task, SETTINGS):
+    for event in train_task(task, SETTINGS):
         if isinstance(event, Validated | Finished) or (
             isinstance(event, Stepped) and event.step % 100 == 0
         ):

@@ -102,8 +102,8 @@ def without_cache(path: Path, rounds: int, sizes: list[int], keep: bool) -> str:
 
 def limits(path: Path, rounds: int, sizes: list[int]) -> str:
     """What a step takes, and where it goes."""
-    from clearhead.generation.engine import Engine
-    from clearhead.generation.engine_runner import EngineRunner
+    from clearhead.engine.engine import Engine
+    from clearhead.engine.runner import EngineRunner
     from clearhead.models.config import ModelConfig
     from clearhead.models.decoder import Decoder
 
@@ -148,7 +148,7 @@ def limits(path: Path, rounds: int, sizes: list[int]) -> str:
 def in_eight_bits(path: Path) -> Clearhead:
     """The model's weights off by 0.001 %, so that 4 bits do not hold them exactly: all take 8."""
     import clearhead as ch
-    from clearhead.generation.engine import Engine
+    from clearhead.engine.engine import Engine
 
     found = Clearhead(path)
     assert isinstance(found.loaded.model, ch.Decoder)

@@ -29,8 +29,8 @@ class Clearhead:
 
     def __init__(self, path: Path, *, keep_float32: bool = True) -> None:
         import clearhead as ch
-        from clearhead.generation.engine import Engine
-        from clearhead.generation.engine_runner import EngineRunner
+        from clearhead.engine.engine import Engine
+        from clearhead.engine.runner import EngineRunner
 
         self.loaded = ch.load(path)
         assert isinstance(self.loaded.model, ch.Decoder)

@@ -150,7 +150,7 @@ def first_use(path: Path) -> str:
 
 
 def prepare(_path: Path) -> None:
-    from clearhead.generation.engine import Engine, engine_runs_here
+    from clearhead.engine.engine import Engine, engine_runs_here
 
     engine_runs_here()  # imports numba, which every process does
     start = time.perf_counter()

@@ -185,7 +185,7 @@ def main() -> None:
     if given.one:
         one_process(given.one, given.path)
         return
-    from clearhead.checkpoints.store import ModelStore
+    from clearhead.checkpoints.store.model_store import ModelStore
 
     store = ModelStore()
     smollm2, minilm = store.pull("smollm2"), store.pull("minilm")

@@ -68,7 +68,7 @@ def ours(path: Path, length: int, layer: str, out: Path) -> Measured:
     import clearhead as ch
     from clearhead.explain.look import Look
     from clearhead.trace import watch
-    from clearhead.views.html import html_page
+    from clearhead.views.page.html import html_page
 
     loaded: Any = ch.load(path)
 
@@ -184,7 +184,7 @@ def row(
 
 
 def compare(lengths: list[int], peers: bool) -> list[list[str]]:
-    from clearhead.checkpoints.store import ModelStore
+    from clearhead.checkpoints.store.model_store import ModelStore
     from clearhead.text.folder import load_tokenizer
 
     path = ModelStore().pull("smollm2")

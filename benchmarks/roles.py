@@ -36,8 +36,8 @@ from measure import (
 
 import clearhead as ch
 from clearhead.explain.roles.batches import Batch, batches
-from clearhead.explain.roles.built_in import BUILT_IN
-from clearhead.explain.roles.corpus import Corpus, corpus_of
+from clearhead.explain.roles.built_in_properties import BUILT_IN
+from clearhead.explain.roles.corpus.sources import Corpus, corpus_of
 from clearhead.explain.roles.counting import WINDOW, Count
 from clearhead.explain.roles.prepared import prepare
 from clearhead.explain.roles.reader import Reader
@@ -125,7 +125,7 @@ def cost(name: str, corpus: Corpus) -> list[str]:
     for first in range(0, len(sentences), WINDOW):
         read = map(reader.read, sentences[first : first + WINDOW])
         fitting = [one for one in read if 2 <= len(one.tokens) <= reader.longest]
-        ready += batches([prepare(one, PROPERTIES, Tally().book) for one in fitting])
+        ready += batches([prepare(one, PROPERTIES, Tally().index) for one in fitting])
     forward = [(b.ids(), torch.arange(b.width) < b.lengths[:, None]) for b in ready]
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(1 + ROUNDS):  # the first warms up

@@ -26,10 +26,10 @@ from torch.nn import functional
 
 from clearhead.models.config import ModelConfig
 from clearhead.models.decoder import Decoder
+from clearhead.training.data.packed_batches import PackedBatches, in_order
 from clearhead.training.events import Stepped, Validated
 from clearhead.training.initialisation import fresh_model
-from clearhead.training.loop import train
-from clearhead.training.packed_batches import PackedBatches, in_order
+from clearhead.training.loop import train_task
 from clearhead.training.settings import TrainingSettings
 from clearhead.training.task import Task
 
@@ -151,7 +151,7 @@ def ours(
     batches = PackedBatches(documents, seed=chosen.seed, **rows)
     task = Task(model, None, batches, in_order([text.validation.tolist()], **rows))
     seconds, loss = 0.0, math.nan
-    for event in train(task, chosen):
+    for event in train_task(task, chosen):
         if isinstance(event, Stepped):
             seconds += event.seconds
         elif isinstance(event, Validated):

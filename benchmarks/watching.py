@@ -233,7 +233,7 @@ def lens_model(path: Path) -> Path:
 
 def watching(lengths: list[int]) -> str:
     """All models at all lengths; and, said in words, how eager compares."""
-    from clearhead.checkpoints.store import ModelStore
+    from clearhead.checkpoints.store.model_store import ModelStore
 
     path = ModelStore().pull("smollm2")
     rows, said = [], []
@@ -287,7 +287,7 @@ def _against_eager(tokens: int, processes: Mapping[str, list[Measured]]) -> str:
 def synthetic_head(length: int) -> tuple[Any, Callable[[], object]]:
     """A causal head as watch would have kept it, and its flash forward."""
     from clearhead.trace import LayerFacts, LayerRecord, Seen
-    from clearhead.trace.row_rules import Piece, RowMask
+    from clearhead.trace.row_rules import RowMask, RowRules
 
     torch.manual_seed(0)
     query, key, value = torch.randn(3, 1, 1, length, WIDTH)
@@ -297,7 +297,7 @@ def synthetic_head(length: int) -> tuple[Any, Callable[[], object]]:
     )
     low = torch.zeros(1, length, dtype=torch.long)
     mask = RowMask(low, torch.arange(1, length + 1)[None])
-    record = LayerRecord(facts, query, key, flash()[1], pieces=[Piece(length, length, mask)])
+    record = LayerRecord(facts, query, key, flash()[1], pieces=[RowRules(length, length, mask)])
     return Seen([record])["L0H0"], flash
 
 

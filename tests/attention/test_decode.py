@@ -6,7 +6,6 @@ import ctypes
 import itertools
 import subprocess
 import sys
-from typing import Any
 
 import numba
 import numpy as np
@@ -14,8 +13,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from clearhead.attention import compiled_kernel, decode, decode_kernel
+from clearhead.attention import decode
 from clearhead.attention.decode import decode_applies, decode_attention
+from clearhead.kernels import loading
 
 KEYS = 331  # two chunks and a part of one, whose keys are no multiple of eight
 
@@ -50,15 +50,6 @@ def draw(
         torch.randn(batch, kv_heads, keys, key_dim, generator=generator),
         torch.randn(batch, kv_heads, keys, value_dim, generator=generator),
     )
-
-
-def compiled(name: str) -> Any:
-    part = getattr(decode_kernel, name)
-    return numba.njit(lambda x: part(x))
-
-
-def ulps(got: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> float:
-    return float(np.max(np.abs(got - wanted) / np.spacing(np.abs(wanted).astype(np.float32))))
 
 
 HEADS = ((9, 3), (7, 1), (5, 5), (14, 2))
@@ -167,30 +158,6 @@ def test_nan_shows_in_the_rows_that_use_it_and_nowhere_else(
     assert torch.equal(got, rows)
 
 
-def test_exp_is_accurate_to_the_last_bit_or_two() -> None:
-    exp = compiled("exp")
-    x = -np.concatenate([np.geomspace(1e-9, 87, 40_000), np.linspace(0, 87, 40_000)])
-    x = x.astype(np.float32)
-    got = np.array([exp(number) for number in x], np.float64)
-    assert ulps(got, np.exp(x.astype(np.float64))) < 1.5
-    assert exp(np.float32(0)) == 1
-    for number in (-88, -104, -1e4, -1e38, -np.inf):
-        assert exp(np.float32(number)) == 0
-    assert np.isnan(exp(np.float32(np.nan)))
-
-
-def test_tanh_is_accurate_to_a_few_bits() -> None:
-    tanh = compiled("tanh")
-    x = np.concatenate([np.geomspace(1e-9, 60, 20_000), np.linspace(0.01, 12, 20_000)])
-    x = np.concatenate([x, -x]).astype(np.float32)
-    got = np.array([tanh(number) for number in x], np.float64)
-    assert ulps(got, np.tanh(x.astype(np.float64))) < 4
-    assert tanh(np.float32(0)) == 0
-    assert tanh(np.float32(np.inf)) == 1
-    assert tanh(np.float32(-np.inf)) == -1
-    assert np.isnan(tanh(np.float32(np.nan)))
-
-
 def test_applies_to_a_decoding_step() -> None:
     query, key, value = draw(keys=1024)
     assert decode_applies(query, key, value)
@@ -255,7 +222,7 @@ def test_refuses_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     tensors = draw(keys=1024)
     decode._kernel.cache_clear()
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "clearhead.attention.decode_kernel")
+    monkeypatch.delitem(sys.modules, "clearhead.attention.kernels.decode")
     try:
         assert not decode_applies(*tensors)
     finally:
@@ -270,31 +237,13 @@ def test_importing_it_does_not_import_numba() -> None:
 def test_refuses_where_torch_has_no_openmp(monkeypatch: pytest.MonkeyPatch) -> None:
     tensors = draw(keys=1024)
     decode._kernel.cache_clear()
-    monkeypatch.setattr(decode, "torch_threads", lambda: None)
+    monkeypatch.setattr(loading, "torch_threads", lambda: None)
     try:
         assert not decode_applies(*tensors)
         with pytest.raises(RuntimeError, match="ask decode_applies first"):
             decode_attention(*tensors, scale=0.1)
     finally:
         decode._kernel.cache_clear()
-
-
-@pytest.mark.parametrize("error", [RuntimeError, OSError])
-def test_compiles_without_a_cache_where_none_can_be_written(
-    error: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cached: list[bool] = []
-
-    def cfunc(signature: Any, *, error_model: str, cache: bool = False) -> Any:
-        cached.append(cache)
-        if cache:
-            raise error("no locator available")
-        return lambda function: function
-
-    monkeypatch.setattr(numba, "cfunc", cfunc)
-    compile_afresh = compiled_kernel.compiled.__wrapped__
-    assert compile_afresh(decode_kernel.merge, None) is decode_kernel.merge
-    assert cached == [True, False]
 
 
 def test_the_cache_notices_another_step() -> None:

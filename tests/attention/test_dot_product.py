@@ -9,10 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch.utils._python_dispatch import TorchDispatchMode
 
 import clearhead as ch
-from clearhead.attention import fast, masks
+from clearhead.attention import blocks, fast, masks
 from clearhead.attention.call import attention_call
 
 TOLERANCE = {torch.float32: 6e-6, torch.float64: 1e-12, torch.bfloat16: 6e-2, torch.float16: 8e-3}
@@ -97,66 +96,45 @@ GRID = list(
 )
 
 
-@pytest.fixture(autouse=True)
-def seed() -> None:
-    torch.manual_seed(0)
+pytestmark = pytest.mark.usefixtures("seeded")
 
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that many blocks occur at sizes at which a test is quick."""
-    monkeypatch.setattr(fast, "SHORTEST_BLOCK", 2)
-    monkeypatch.setattr(fast, "LONGEST_BLOCK", 3)
+    monkeypatch.setattr(blocks, "SHORTEST_BLOCK", 2)
+    monkeypatch.setattr(blocks, "LONGEST_BLOCK", 3)
 
 
-@pytest.mark.usefixtures("as_in_production")
+@pytest.mark.slow
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_the_whole_grid_of_options(sizes: tuple[int, ...]) -> None:
     for row in GRID:
         agree(*tensors(sizes), **options_of(sizes, torch.float32, *row))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_a_part_of_the_grid_with_every_shape_checked(sizes: tuple[int, ...]) -> None:
     for row in GRID[::7]:
         agree(*tensors(sizes), **options_of(sizes, torch.float32, *row))
 
 
-@pytest.mark.usefixtures("as_in_production", "small_blocks")
+@pytest.mark.slow
+@pytest.mark.usefixtures("unchecked", "small_blocks")
 @pytest.mark.parametrize("sizes", [GROUPED, MULTI_QUERY], ids=str)
 def test_the_whole_grid_of_options_in_many_blocks(sizes: tuple[int, ...]) -> None:
     for row in GRID:
         agree(*tensors(sizes), **options_of(sizes, torch.float32, *row))
 
 
-@pytest.mark.usefixtures("as_in_production")
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
 def test_other_precisions(dtype: torch.dtype) -> None:
     for number, row in enumerate(GRID):  # sizes take turns: every option meets every size
         sizes = SIZES[number % len(SIZES)]
         agree(*tensors(sizes, dtype), **options_of(sizes, dtype, *row))
-
-
-@pytest.mark.usefixtures("as_in_production")
-@pytest.mark.parametrize("numbers", [1 << 22, 600])
-def test_larger_sizes_in_several_blocks(numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast, "BLOCK_NUMBERS", numbers)
-    monkeypatch.setattr(fast, "SHORTEST_BLOCK", 13)
-    monkeypatch.setattr(fast, "LONGEST_BLOCK", 29)
-    for row in GRID[::11]:
-        agree(*tensors(LONGER), **options_of(LONGER, torch.float32, *row))
-
-
-def test_blocks_as_they_are() -> None:
-    """Sizes at which blocks occur without being asked for."""
-    for sizes in ((700, 700, 2, 2, 8, 8), (600, 1300, 2, 1, 8, 4)):
-        for options in (
-            {"causal": True, "window": 150},
-            {"window": 37, "sinks": torch.randn(2, requires_grad=True)},
-            {"causal": True, "softcap": 2.0},
-            {"causal": True, "mask": masks.lengths(torch.tensor([sizes[1] - 90, sizes[1]]))},
-        ):
-            agree(*tensors(sizes), **options)
 
 
 @pytest.mark.parametrize("leading", [(), (3,), (2, 3), (1, 2, 3)], ids=str)
@@ -295,7 +273,7 @@ def test_the_kernel_for_other_devices_gives_the_same(sizes: tuple[int, ...]) -> 
         plain = ch.attention_steps(
             query, key, value, mask=seen, bias=given, causal=causal, window=window
         )
-        found = fast._portable(call)
+        found = fast.portable(call)
         torch.testing.assert_close(found, plain.output, atol=2e-6, rtol=0)
 
 
@@ -330,6 +308,71 @@ def test_gradcheck(sizes: tuple[int, ...], options: dict[str, Any]) -> None:
     assert torch.autograd.gradcheck(function, inputs)
 
 
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("sizes", [(5, 5, 2, 2, 3, 3), (3, 5, 4, 2, 3, 2)], ids=str)
+def test_gradients_can_be_differentiated_again(sizes: tuple[int, ...]) -> None:
+    """Every option; ``gradgradcheck`` compares with numerical differences in float64."""
+    for row in itertools.product(
+        ("none", "rule"), ("none", "learns"), (False, True), (None, 2), (None, 2.0), (False, True)
+    ):
+        inputs = tensors(sizes, torch.float64, leading=(2,))
+        options = options_of(sizes, torch.float64, *row)
+        learning = [options[name] for name in ("bias", "sinks") if name in options]
+        names = [name for name in ("bias", "sinks") if name in options]
+
+        def function(*given: Tensor, options: Any = options, names: Any = names) -> Tensor:
+            changed = options | dict(zip(names, given[3:], strict=True))
+            return ch.attention(*given[:3], **changed)
+
+        assert torch.autograd.gradgradcheck(
+            function, (*inputs, *learning), nondet_tol=1e-9, fast_mode=True
+        )
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("length", [17, 53, 211])
+def test_second_derivatives_are_those_of_the_plain_steps(length: int, causal: bool) -> None:
+    """In float32, at lengths that take the lean way and tiles."""
+    states = torch.randn(1, 2, length, 8, requires_grad=True)
+    sinks = torch.randn(2, requires_grad=True)
+    for given in (None, sinks):
+        found = []
+        for function in (ch.attention, lambda *a, **o: ch.attention_steps(*a, **o).output):
+            output = function(states, states, states, causal=causal, sinks=given)
+            (first,) = torch.autograd.grad(output.square().sum(), states, create_graph=True)
+            wanted = [states] if given is None else [states, sinks]
+            found.append(torch.autograd.grad(first.square().sum(), wanted))
+        for got, want in zip(*found, strict=True):
+            torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-3 * float(want.abs().max()))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("scale", [0, 0.0, -0.7, -1])
+def test_scales_of_0_and_below(scale: float, dtype: torch.dtype) -> None:
+    for sizes in (SQUARE, (53, 53, 2, 2, 8, 8), (211, 211, 2, 2, 8, 8), (1, 300, 2, 2, 8, 8)):
+        for options in ({}, {"causal": True}, {"causal": True, "window": 3}, {"softcap": 2.0}):
+            agree(*tensors(sizes, dtype), scale=scale, **options)
+
+
+def test_queries_before_all_keys_with_a_bias() -> None:
+    """12 queries at the end of 3 keys: the first nine see nothing."""
+    agree(*tensors((12, 3, 1, 1, 8, 8)), causal=True, bias=torch.zeros(1, 3))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("queries", [1, 53, 211])
+def test_a_traced_call_is_no_constant(queries: int) -> None:
+    keys = max(300, queries)
+    example = tuple(part.detach() for part in tensors((queries, keys, 2, 2, 8, 8)))
+    traced = torch.jit.trace(  # type: ignore[no-untyped-call]
+        lambda query, key, value: ch.attention(query, key, value, causal=True), example
+    )
+    other = tuple(part.detach() for part in tensors((queries, keys, 2, 2, 8, 8)))
+    torch.testing.assert_close(traced(*other), ch.attention(*other, causal=True))
+
+
 @pytest.mark.parametrize("sizes", [(0, 7), (5, 0), (0, 0), (1, 0)], ids=str)
 @pytest.mark.parametrize(
     "options",
@@ -356,50 +399,6 @@ def test_a_rule_that_leaves_no_key_in_reach() -> None:
         for mask in (masks.causal(offset=-queries), masks.window(1, 1, offset=50)):
             agree(query, key, value, mask=mask)
             assert not ch.attention(query, key, value, mask=mask).any()
-
-
-class LargestTensor(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Remembers how many numbers the largest tensor had that any operation made."""
-
-    numbers = 0
-
-    def __torch_dispatch__(
-        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        result = function(*args, **(kwargs or {}))
-        for made in result if isinstance(result, tuple | list) else (result,):
-            if isinstance(made, Tensor):
-                stored = made.untyped_storage().nbytes() // made.element_size()
-                self.numbers = max(self.numbers, stored)
-        return result
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"causal": True, "window": 64},
-        {"window": 64, "sinks": torch.zeros(1)},
-        {"causal": True, "window": 64, "softcap": 2.0},
-        {"causal": True, "mask": masks.lengths(torch.tensor([4000]))},
-        {"causal": True, "softcap": 2.0},
-    ],
-    ids=lambda options: "+".join(options),
-)
-def test_no_whole_map_is_ever_held(options: dict[str, Any]) -> None:
-    length = 4096
-    query, key, value = (torch.randn(1, 1, length, 8, requires_grad=True) for _ in range(3))
-    with LargestTensor() as largest:  # type: ignore[no-untyped-call]
-        ch.attention(query, key, value, **options).sum().backward()  # type: ignore[no-untyped-call]
-    limit = length * 16 * 8 if "window" in options else fast.BLOCK_NUMBERS
-    assert length * 8 <= largest.numbers <= limit < length * length
-
-
-def test_the_plain_path_does_hold_it() -> None:
-    """Or the test above would prove nothing."""
-    states = torch.randn(1, 1, 512, 8)
-    with LargestTensor() as largest:  # type: ignore[no-untyped-call]
-        ch.attention_steps(states, states, states, window=64)
-    assert largest.numbers >= 512 * 512
 
 
 def test_keys_out_of_reach_are_never_multiplied() -> None:

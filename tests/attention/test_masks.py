@@ -213,7 +213,7 @@ def test_a_window_counts_keys(before: int, after: int, name: str) -> None:
         masks.window(before, after)
 
 
-@pytest.mark.usefixtures("as_in_production")
+@pytest.mark.usefixtures("unchecked")
 def test_what_is_no_mask() -> None:
     with pytest.raises(InputError, match=r"must be boolean \(True = may attend\); got torch.float"):
         masks.dense(torch.zeros(2, 3))

@@ -174,7 +174,7 @@ def test_a_width_without_pairs(width: int) -> None:
         Rotary(width)
 
 
-@pytest.mark.usefixtures("as_in_production")
+@pytest.mark.usefixtures("unchecked")
 def test_an_unknown_pairing() -> None:
     with pytest.raises(ConfigError, match="'neighbours' or 'halves'; got 'interleaved'"):
         Rotary(8, pairing="interleaved")  # type: ignore[arg-type]

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import clearhead as ch
-from clearhead.attention import fast, masks, tiles
+from clearhead.attention import flash, masks, tiles
 from clearhead.attention.masks import WHOLE, Band
 from clearhead.attention.tiles import FEWEST_KEYS, FEWEST_QUERIES, tile_attention, tiles_apply
 from clearhead.errors import InputError
+from clearhead.kernels import loading
 
 pytestmark = pytest.mark.skipif(tiles._kernel() is None, reason="no OpenMP, numba or FMA here")
 CAUSAL = Band(None, 0)
@@ -196,16 +197,20 @@ def test_attention_takes_it(options: dict[str, Any], monkeypatch: pytest.MonkeyP
         calls.append(named["band"])
         return tile_attention(*given, **named)
 
-    monkeypatch.setattr(fast, "tile_attention", noting)
+    monkeypatch.setattr(flash, "tile_attention", noting)
     query, key, value = draw()
     got = ch.attention(query, key, value, **options)
     exact = ch.attention_steps(query.double(), key.double(), value.double(), **options).output
     torch.testing.assert_close(got.double(), exact, atol=5e-6, rtol=0)
-    assert len(calls) == 1
+    kernel = tiles._kernel()
+    assert kernel is not None
+    # Where every key is visible, flash is as quick unless a register holds a whole vector.
+    taken = 1 if options or kernel.wide else 0
+    assert len(calls) == taken
     ch.attention(query[:, :, :100], key[:, :, :100], value[:, :, :100], **options)  # short
     ch.attention(query.double(), key.double(), value.double(), **options)
     ch.attention(query, key, value, bias=torch.zeros(300, 300), **options)
-    assert len(calls) == 1
+    assert len(calls) == taken
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(options) or "plain")
@@ -271,7 +276,7 @@ def test_refuses_where_it_cannot_be_compiled(monkeypatch: pytest.MonkeyPatch) ->
     tensors = draw()
     with_it = ch.attention(*tensors, causal=True)
     tiles._kernel.cache_clear()
-    monkeypatch.setattr(tiles, "torch_threads", lambda: None)
+    monkeypatch.setattr(loading, "torch_threads", lambda: None)
     try:
         assert not tiles_apply(*tensors)
         with pytest.raises(RuntimeError, match="ask tiles_apply first"):

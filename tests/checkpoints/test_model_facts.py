@@ -32,7 +32,7 @@ def test_a_folder(tmp_path: Path) -> None:
         "format": "pt",
     }
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(CheckpointError, match=r"config\.json cannot be read"):
+    with pytest.raises(CheckpointError, match=r"config\.json is not valid JSON"):
         facts_of(tmp_path)
 
 

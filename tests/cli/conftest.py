@@ -28,7 +28,7 @@ def endless_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def random_decoder(folder: Path, eos: tuple[int, ...]) -> Path:
     import clearhead as ch
-    from clearhead.text.subword_training import train_bpe
+    from clearhead.text.subwords.training import train_bpe
 
     tokenizer = train_bpe([TEXT] * 3, 300)
     tokenizer.chat_template = TEMPLATE
@@ -45,7 +45,7 @@ def random_decoder(folder: Path, eos: tuple[int, ...]) -> Path:
 def translator_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An encoder-decoder with random weights and a tokenizer."""
     import clearhead as ch
-    from clearhead.text.subword_training import train_bpe
+    from clearhead.text.subwords.training import train_bpe
 
     tokenizer = train_bpe([TEXT] * 3, 300, add_eos=True)
     torch.manual_seed(5)

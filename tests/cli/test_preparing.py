@@ -12,9 +12,9 @@ import clearhead as ch
 from clearhead.cli import loading
 from clearhead.cli.generate import command
 from clearhead.cli.preparing import ProgressLine, prepare_engine
+from clearhead.engine.engine import engine_runs_here
 from clearhead.errors import InputError
-from clearhead.generation.choose import runner_for
-from clearhead.generation.engine import engine_runs_here
+from clearhead.generation.runner_factory import make_runner
 
 needs_engine = pytest.mark.skipif(not engine_runs_here(), reason="the engine does not run here")
 
@@ -55,8 +55,8 @@ def test_weights_are_let_go_and_the_engine_goes_on(decoder_folder: Path) -> None
         for loaded in (kept, lean)
     ]
     assert texts[0] == texts[1] != ""
-    with pytest.raises(InputError, match=r"float32 weights of .* were let go"):
-        runner_for(lean, engine=False)
+    with pytest.raises(InputError, match=r"float32 weights of .* were freed"):
+        make_runner(lean, engine=False)
 
 
 def test_nothing_happens_where_torch_is_wanted(decoder_folder: Path) -> None:

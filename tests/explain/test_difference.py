@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from explain_models import decoder, passage
 
 from clearhead.errors import InputError
 from clearhead.explain.difference import aligned, make_difference
+from clearhead.explain.make_look import make_look
 from clearhead.explain.marks import marks_of
 from clearhead.explain.pictures import Aids, HeadPicture
-from clearhead.explain.reading import make_look
+from tests.shared.explain_models import decoder, passage
 
 
 def picture(words: list[str], weights: list[list[float]], head: str = "L0H0") -> HeadPicture:

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 import torch
-from explain_models import decoder, translator
 from torch import Tensor
 
 import clearhead as ch
 from clearhead.errors import InputError
 from clearhead.explain.look import Look
-from clearhead.explain.reading import make_look
+from clearhead.explain.make_look import make_look
 from clearhead.explain.step_table import StepTable
 from clearhead.text.words import WordTokenizer
+from tests.shared.explain_models import decoder, translator
 
 
 def by_hand(table: StepTable) -> tuple[list[float], list[float]]:

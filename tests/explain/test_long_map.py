@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from explain_models import decoder
 
 from clearhead.explain.long_map import long_map
-from clearhead.explain.reading import make_look
+from clearhead.explain.make_look import make_look
+from tests.shared.explain_models import decoder
 
 TEXT = "the students opened their books and their minds " * 5
 

@@ -3,15 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from explain_models import decoder, translator
 
 import clearhead as ch
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.explain.look import Look
+from clearhead.explain.make_look import make_look
 from clearhead.explain.pictures import HEADLINE, Aids
-from clearhead.explain.reading import make_look
 from clearhead.trace.seen import Seen
+from tests.shared.explain_models import decoder, translator
 
 TEXT = "the naïve students opened their books"
 SENTENCE = "The kids were scared of the lions, so they left right away."
@@ -97,7 +97,7 @@ def test_the_gallery_holds_every_head(look: Look) -> None:
     weights = look.head("L1H2").weights.copy()
     weights[:, 0] = 0  # hidden
     assert float(gallery.maps[1, 2].max()) == pytest.approx(float(weights.max()))
-    assert gallery.telling == look.tellings()[1]
+    assert gallery.salience == look.saliences()[1]
 
 
 def test_a_choice_is_explained(look: Look) -> None:

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from explain_models import passage
 
 from clearhead.errors import InputError
-from clearhead.explain.marks import find_mark, hidden_columns, marks_of, says_something
+from clearhead.explain.marks import find_mark, hidden_columns, is_word, marks_of
 from clearhead.explain.pictures import Aids
 from clearhead.text.token import Token
 from clearhead.trace.passage import Passage
+from tests.shared.explain_models import passage
 
 PIECES = ["[CLS]", "The", " ki", "ds", " left", ",", " kids", "[SEP]"]
 
@@ -78,4 +78,4 @@ def test_words_are_found_by_text_number_and_count() -> None:
 
 def test_punctuation_says_nothing() -> None:
     marks = marks_of(passage(PIECES), 8, words=True)
-    assert [says_something(mark) for mark in marks] == [False, True, True, True, False, True, False]
+    assert [is_word(mark) for mark in marks] == [False, True, True, True, False, True, False]

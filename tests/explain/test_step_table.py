@@ -13,7 +13,7 @@ def table_of(width: int, *, causal: bool = False, row: int = 1, words: int = 3) 
     query, key, value = torch.randn(3, 3, width)
     steps = ch.attention_steps(query, key, value, causal=causal)
     names = [f"w{i}" for i in range(words)]
-    return step_table(names, query, key, steps, row=row, asking="w1", title="a title")
+    return step_table(names, query, key, steps, row=row, query_word="w1", title="a title")
 
 
 @pytest.mark.parametrize(("width", "name"), [(64, "score/8"), (16, "score/4"), (7, "score/2.65")])

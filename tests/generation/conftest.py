@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import jaxtyping
 import pytest
 import torch
 from jaxtyping import Float
@@ -15,29 +12,16 @@ from torch import Tensor
 
 import clearhead as ch
 from clearhead.checkpoints.load import Loaded
-from clearhead.generation import choose, session, writing
-from clearhead.text.subword_training import train_bpe
+from clearhead.generation import decoding_loop, runner_factory, session
+from clearhead.text.subwords.training import train_bpe
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
 TEXT = "the students opened their books and their minds and the door 😀 naïve"
-
-
-@pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], object]:
-    """A tiny model by name: transformers' and ours."""
-    import transformers
-    from tiny_models import make_tiny
-
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    folder = tmp_path_factory.mktemp("tiny")
-    return cache(lambda name: make_tiny(name, folder / name))
 
 
 @pytest.fixture(scope="session")
 def padding_marian(tmp_path_factory: pytest.TempPathFactory) -> object:
     """A tiny Marian that likes its padding best."""
-    from tiny_models import Tiny, make_reference, save_reference
+    from tests.shared.tiny_models import Tiny, make_reference, save_reference
 
     model = make_reference("marian")
     model.final_logits_bias[0, model.config.pad_token_id] = 60.0
@@ -61,21 +45,9 @@ def wordy() -> Loaded:
 
 
 @pytest.fixture(autouse=True)
-def torch_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def torch_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Decoding is tested on exact numbers; tests of the CPU engine have its own."""
-    if not request.path.name.startswith(("test_engine", "test_quantis")):
-        monkeypatch.setattr(choose, "_engine_runner", lambda *_: None)
-
-
-@pytest.fixture
-def unchecked() -> Iterator[None]:
-    """As in production: types are not checked by the test's hook, only by our own errors.
-
-    For wrong types, and for long runs, which the checks would make three times as long.
-    """
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    monkeypatch.setattr(runner_factory, "_make_engine_runner", lambda *_: None)
 
 
 class ScriptedRunner:
@@ -111,11 +83,11 @@ def script(wordy: Loaded, monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence
     """A model that says exactly these tokens."""
 
     def say(ids: Sequence[int]) -> Loaded:
-        def runner_for(*_: object, **__: object) -> ScriptedRunner:
+        def make_runner(*_: object, **__: object) -> ScriptedRunner:
             return ScriptedRunner(ids, wordy.config.vocab)
 
-        monkeypatch.setattr(session, "runner_for", runner_for)
-        monkeypatch.setattr(writing, "runner_for", runner_for)
+        monkeypatch.setattr(session, "make_runner", make_runner)
+        monkeypatch.setattr(decoding_loop, "make_runner", make_runner)
         return wordy
 
     return say

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import ENCODER_DECODERS, token_ids
 
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.generation.beam_search import beam_search
 from clearhead.generation.generate import generate
+from tests.shared.tiny_models import ENCODER_DECODERS, token_ids
 
 ENDS = tuple(range(0, 97, 3))
 
@@ -126,7 +126,7 @@ def test_context_is_a_limit(wordy: Loaded) -> None:
     ("options", "message"),
     [
         ({"beams": 0}, "beams must be a whole number, 1 or more"),
-        ({"beams": 2, "best": 3}, "the 3 best of 2 beams"),
+        ({"beams": 2, "best": 3}, "best must be at most beams; got best=3 with beams=2"),
         ({"max_tokens": 0}, "max_tokens must be a whole number"),
     ],
 )

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import ENCODER_DECODERS, token_ids
 
 import clearhead as ch
 from clearhead.checkpoints.load import Loaded
@@ -16,6 +15,7 @@ from clearhead.errors import ClearheadError, InputError
 from clearhead.generation.event import Event
 from clearhead.generation.generate import generate
 from clearhead.generation.session import Session
+from tests.shared.tiny_models import ENCODER_DECODERS, token_ids
 
 GREEDY = 64
 Script = Callable[[Sequence[int]], Loaded]
@@ -116,7 +116,7 @@ def test_samples_at_once(tiny: Any) -> None:
 
 def test_seed(wordy: Loaded) -> None:
     def run(seed: int | None) -> str:
-        # So hot that two texts are not the same by chance: at 1.0 they are, once in thirty.
+        # So hot that two texts are not the same by generator: at 1.0 they are, once in thirty.
         return text_of(generate(wordy, "the door", seed=seed, temperature=9.0, max_tokens=11))
 
     assert run(3) == run(3)
@@ -200,7 +200,7 @@ def test_stop_token_is_told_but_not_shown(script: Script) -> None:
 
 def test_text_after_a_prompt_keeps_its_space(tmp_path: Path) -> None:
     """SentencePiece drops the space of a text's first token; after a prompt it belongs there."""
-    from clearhead.text.subword_training import train_unigram
+    from clearhead.text.subwords.training import train_unigram
 
     tokenizer = train_unigram(["the door opened the book"] * 9, 30)
     config = ch.ModelConfig(
@@ -265,8 +265,8 @@ def test_sliding_rows_do_not_disturb_others(wordy: Loaded) -> None:
     [
         ({"temperature": -1}, "temperature must be 0"),
         ({"top_k": 0}, "top_k must be whole, 1 or more"),
-        ({"top_p": 0.0}, "top_p must be a share above 0"),
-        ({"top_p": 1.5}, "top_p must be a share above 0"),
+        ({"top_p": 0.0}, "top_p must be above 0"),
+        ({"top_p": 1.5}, "top_p must be above 0"),
         ({"max_tokens": 0}, "max_tokens must be a whole number, 1 or more; got 0"),
         ({"samples": 0}, "samples must be a whole number, 1 or more"),
         ({"alternatives": -1}, "alternatives must be a whole number, 0 or more"),
@@ -312,7 +312,7 @@ def test_empty_prompt(wordy: Loaded, tiny: Any) -> None:
 def test_models_without_what_it_takes(tiny: Any) -> None:
     with pytest.raises(InputError, match=r"no language-model head: it is an encoder .* 'none'"):
         generate(tiny("bert").loaded, [5])
-    with pytest.raises(InputError, match="a prompt in words needs a tokenizer"):
+    with pytest.raises(InputError, match="a text prompt needs a tokenizer"):
         generate(tiny("llama").loaded, "the")
     with pytest.raises(InputError, match="a stop string needs a tokenizer"):
         generate(tiny("llama").loaded, [5], stop="x")
@@ -323,22 +323,22 @@ def test_models_without_what_it_takes(tiny: Any) -> None:
 @pytest.mark.usefixtures("unchecked")
 def test_what_is_no_model(wordy: Loaded) -> None:
     with pytest.raises(
-        InputError, match=r"wants a model from clearhead.load, or a Session; got str"
+        InputError, match=r"needs a model from clearhead.load, or a Session; got str"
     ):
         generate("smollm2", "the")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="a session has chosen its engine already"):
+    with pytest.raises(InputError, match="the engine of a session is set when it is made"):
         generate(Session(wordy), "the", engine=False)
 
 
 def test_nothing_left_to_choose(wordy: Loaded) -> None:
     forbidden = dict.fromkeys(range(300), float("-inf"))
-    with pytest.raises(ClearheadError, match="no token is left to choose"):
+    with pytest.raises(ClearheadError, match="no token can be sampled"):
         next(generate(wordy, "the", logit_bias=forbidden))
 
 
 def test_a_tokenizer_that_closes_every_text(wordy: Loaded) -> None:
     """The prompt is to go on: the EOS that the tokenizer adds is not a part of it."""
-    from clearhead.text.subword_training import train_bpe
+    from clearhead.text.subwords.training import train_bpe
 
     closing = train_bpe(["the door"] * 3, 270, add_bos=True, add_eos=True)
     assert closing.encode("the")[-1] == 2

@@ -89,7 +89,7 @@ def test_draws_follow_the_distribution() -> None:
     logits = torch.randn(1, 17, generator=generator)
     count = 20_000
     uniform = torch.rand(count, generator=generator, dtype=torch.float64).tolist()
-    tokens = sampling.drawn(logits.expand(count, -1), uniform)
+    tokens = sampling.sample(logits.expand(count, -1), uniform)
     seen = torch.bincount(torch.tensor(tokens), minlength=17) / count
     wanted = logits.double().softmax(-1)[0]
     spread = (wanted * (1 - wanted) / count).sqrt()
@@ -99,8 +99,8 @@ def test_draws_follow_the_distribution() -> None:
 def test_what_is_forbidden_is_never_drawn() -> None:
     logits = torch.tensor([[-math.inf, 0.0, -math.inf, 0.0, -math.inf]])
     ends = [0.0, 0.25, 0.4999999, 0.5, 0.75, 1 - 2**-53]
-    assert sampling.drawn(logits.expand(6, -1), ends) == [1, 1, 1, 3, 3, 3]
+    assert sampling.sample(logits.expand(6, -1), ends) == [1, 1, 1, 3, 3, 3]
 
 
 def test_greedy_choice() -> None:
-    assert sampling.likeliest(torch.tensor([[0.0, 3.0, 1.0], [5.0, 3.0, 1.0]])) == [1, 0]
+    assert sampling.greedy(torch.tensor([[0.0, 3.0, 1.0], [5.0, 3.0, 1.0]])) == [1, 0]

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import token_ids
 
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.generation.generate import generate
-from clearhead.generation.session import Session, common_beginning
+from clearhead.generation.session import Session, common_prefix
 from clearhead.generation.torch_runner import TorchRunner
+from tests.shared.tiny_models import token_ids
 
 OPTIONS: dict[str, Any] = {"temperature": 0, "max_tokens": 9}
 
@@ -37,9 +37,9 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_common_beginning() -> None:
-    assert common_beginning([1, 2, 3], [1, 2, 4, 5]) == 2
-    assert common_beginning([1, 2], [1, 2, 4, 5]) == 2
-    assert common_beginning([], [1]) == common_beginning([3], [1]) == 0
+    assert common_prefix([1, 2, 3], [1, 2, 4, 5]) == 2
+    assert common_prefix([1, 2], [1, 2, 4, 5]) == 2
+    assert common_prefix([], [1]) == common_prefix([3], [1]) == 0
 
 
 def test_only_what_is_new_is_run(tiny: Any, runs: list[int]) -> None:
@@ -47,7 +47,7 @@ def test_only_what_is_new_is_run(tiny: Any, runs: list[int]) -> None:
     session = Session(loaded, engine=False)
     prompt = token_ids(23).tolist()
     answer = ids_of(session, prompt)
-    assert session.held == prompt + answer[:-1]  # nobody needed what comes after the last one
+    assert session.cached_ids == prompt + answer[:-1]  # nobody needed what comes after the last one
     runs.clear()
     longer = [*prompt, *answer, 7, 8]
     got = ids_of(session, longer)
@@ -79,7 +79,7 @@ def test_reset(tiny: Any, runs: list[int]) -> None:
     session = Session(tiny("gpt2").loaded, engine=False)
     first = ids_of(session, [5, 6, 7, 8])
     session.reset()
-    assert session.held == []
+    assert session.cached_ids == []
     runs.clear()
     assert ids_of(session, [5, 6, 7, 8]) == first
     assert runs[0] == 4
@@ -106,7 +106,7 @@ def test_an_interrupted_step_is_not_trusted(tiny: Any, monkeypatch: pytest.Monke
     with pytest.raises(KeyboardInterrupt):
         next(stream)
     monkeypatch.undo()
-    assert session.held == []
+    assert session.cached_ids == []
     assert ids_of(session, prompt) == ids_of(loaded, prompt)
 
 
@@ -128,9 +128,9 @@ def test_batches_do_not_touch_the_memory(tiny: Any) -> None:
     loaded = tiny("llama").loaded
     session = Session(loaded, engine=False)
     ids_of(session, [5, 6, 7])
-    held = session.held
+    held = session.cached_ids
     events = list(generate(session, [[5, 6], [7, 8, 9]], **OPTIONS))
     assert [e.token for e in events if e.row == 1 and e.token is not None] == ids_of(
         loaded, [7, 8, 9]
     )
-    assert session.held == held
+    assert session.cached_ids == held

@@ -19,7 +19,7 @@ def test_order_of_the_steps_is_transformers() -> None:
     settings = Settings(
         temperature=0.6, top_k=31, top_p=0.9, min_p=0.01, typical=0.95, repetition_penalty=1.2
     )
-    got = settings.narrowed(
+    got = settings.filtered(
         settings.penalised(logits, [r[:2] for r in rows], [r[2:] for r in rows])
     )
     wanted = logits.clone()
@@ -41,7 +41,7 @@ def test_presence_and_frequency_count_the_text_alone() -> None:
 def test_nothing_set_changes_nothing() -> None:
     logits = torch.randn(2, 7)
     settings = Settings()
-    assert settings.narrowed(settings.penalised(logits, [[1], [2]], [[], []])) is logits
+    assert settings.filtered(settings.penalised(logits, [[1], [2]], [[], []])) is logits
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_nothing_set_changes_nothing() -> None:
         ({"temperature": "hot"}, "temperature must be .* got 'hot'"),
         ({"top_k": 0}, "top_k must be whole, 1 or more; got 0"),
         ({"top_k": 1.5}, "top_k must be whole"),
-        ({"top_p": 0.0}, "top_p must be a share above 0 and up to 1; got 0.0"),
-        ({"top_p": 1.1}, "top_p must be a share"),
-        ({"min_p": -0.5}, "min_p must be a share from 0 to 1"),
-        ({"typical": 0}, "typical must be a share above 0"),
+        ({"top_p": 0.0}, "top_p must be above 0 and at most 1; got 0.0"),
+        ({"top_p": 1.1}, "top_p must be above 0 and at most 1; got 1.1"),
+        ({"min_p": -0.5}, "min_p must be from 0 to 1"),
+        ({"typical": 0}, "typical must be above 0"),
         ({"repetition_penalty": 0.0}, "repetition_penalty must be above 0"),
         ({"presence_penalty": math.inf}, "presence_penalty must be a finite number"),
         ({"logit_bias": {1: math.nan}}, "logit_bias maps token ids to numbers"),

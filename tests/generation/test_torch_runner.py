@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import DECODERS, ENCODER_DECODERS, assert_same, token_ids
 from torch import Tensor
 
 from clearhead.errors import InputError
 from clearhead.generation.torch_runner import TorchRunner
+from tests.shared.tiny_models import DECODERS, ENCODER_DECODERS, assert_same, token_ids
 
 SOURCES = [token_ids(9).tolist(), token_ids(5).tolist(), token_ids(13).tolist()]
 ROWS = [[4, 9, 16, 25, 36], [49, 64], [81, 8, 27]]
@@ -92,7 +92,7 @@ def test_context(tiny: Any) -> None:
 
 
 def test_what_is_refused(tiny: Any) -> None:
-    with pytest.raises(InputError, match="an encoder-decoder model needs the source"):
+    with pytest.raises(InputError, match="an encoder-decoder model needs a source for its encoder"):
         TorchRunner(tiny("t5").ours)
     with pytest.raises(InputError, match="a decoder has no encoder"):
         TorchRunner(tiny("llama").ours, SOURCES)

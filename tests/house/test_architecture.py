@@ -9,15 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-import readme_tree
+
+from tests.house import tree
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "clearhead"
-# Following the data (docs/architecture.md). A room imports only from rooms before it.
-ROOMS = (
-    "errors", "axes", "lazy", "text", "attention", "layers", "models", "checkpoints", "generation",
-    "training", "trace", "explain", "views", "web", "cli",
-)  # fmt: skip
+ROOMS = ("errors", "axes", "lazy", "arguments", *tree.ROOMS)
+MOST_MODULES = 22  # of one folder
 ABOVE_ALL = ("__init__", "__main__")  # the front doors may use every room
 
 
@@ -51,10 +49,25 @@ def test_rooms_import_only_from_rooms_before_them(path: Path) -> None:
     assert not later, f"{path.relative_to(ROOT)} ({room}) imports from {sorted(later)}"
 
 
-def test_the_tree_in_the_readme_is_the_tree_on_disk() -> None:
-    shown = readme_tree.PATTERN.search(readme_tree.README.read_text())
-    assert shown is not None, "the README must carry the tree of src/clearhead/"
-    assert shown.group() == readme_tree.tree(), "run: python tests/house/readme_tree.py"
+def test_the_page_of_the_tree_is_the_tree_on_disk() -> None:
+    shown = tree.FILES.search(tree.PAGE.read_text())
+    assert shown is not None, "docs/tree.md must carry the tree of src/clearhead/"
+    assert shown.group() == tree.tree(), "run: python -m tests.house.tree"
+
+
+def test_the_readme_maps_the_folders() -> None:
+    shown = tree.FOLDERS.findall(tree.README.read_text())
+    assert shown == tree.rooms_on_disk(), "README.md: one row for each folder, in this order"
+
+
+def folders() -> list[Path]:
+    return sorted(path.parent for path in SOURCE.rglob("__init__.py") if path.parent != SOURCE)
+
+
+@pytest.mark.parametrize("folder", folders(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_folder_is_crowded(folder: Path) -> None:
+    modules = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+    assert len(modules) <= MOST_MODULES, f"{folder} has {len(modules)} modules: a room is missing"
 
 
 def run_python(code: str) -> str:
@@ -83,6 +96,54 @@ def test_function_and_folder_share_the_name_attention() -> None:
             f"{first}\nimport clearhead as ch\nprint(ch.attention.__name__, callable(ch.attention))"
         )
         assert run_python(code).split() == ["attention", "True"]
+
+
+@pytest.mark.parametrize("first", ["import clearhead", "from clearhead.attention import masks"])
+def test_modules_of_the_folder_attention_are_found(first: str) -> None:
+    code = (
+        f"{first}\nimport clearhead.attention.fast as fast, clearhead as ch\n"
+        "from clearhead.attention import tiles\n"
+        "print(fast.__name__, ch.attention.__name__, ch.attention.tiles is tiles)"
+    )
+    assert run_python(code).split() == ["clearhead.attention.fast", "attention", "True"]
+
+
+def test_the_list_of_public_names_is_what_type_checkers_see() -> None:
+    """``clearhead.__init__``, and every folder that loads its names on first use."""
+    found = 0
+    for path in SOURCE.rglob("__init__.py"):
+        tree = ast.parse(path.read_text())
+        homes = [
+            ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOMES"
+        ]
+        if not homes:
+            continue
+        typed = {
+            alias.asname: f"{node.module}.{alias.name}"
+            for block in tree.body
+            if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+            for node in block.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        modules = {name for name, home in homes[0].items() if typed.get(name) == home}
+        listed = {
+            name: home if name in modules else f"{home}.{name}" for name, home in homes[0].items()
+        }
+        assert listed == typed, path.relative_to(ROOT)
+        found += 1
+    assert found > 3
+
+
+def test_public_names_are_found_before_they_are_loaded() -> None:
+    code = "import clearhead, sys; print(*dir(clearhead)); print('torch' in sys.modules)"
+    names, loaded = run_python(code).splitlines()
+    import clearhead
+
+    assert set(clearhead.__all__) <= set(names.split())
+    assert loaded == "False"
 
 
 def test_every_public_name_loads() -> None:
@@ -117,7 +178,7 @@ def test_shapes_are_checked_in_every_module_but_kernels() -> None:
         ]
         if path.name == "__init__.py":
             assert not functions, f"{name} defines functions where no shape is checked"
-        elif path.stem != "__main__" and not path.stem.endswith("_kernel"):
+        elif path.stem != "__main__" and path.parent.name != "kernels":
             spec = importlib.import_module(name).__spec__
             assert spec is not None
             assert "axtyping" in type(spec.loader).__name__, f"{name} is not checked"

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
+import os
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,3 +75,91 @@ def test_example_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_there_are_pages_with_code() -> None:
     assert sum(len(blocks_of(page)) for page in PAGES) >= 3
+
+
+HISTORY = {"log", "releases", "decisions"}  # pages that may name files of the past
+PATH = re.compile(r"`((?:src|tests|docs|benchmarks|examples)/[\w./-]*)`|`([a-z_]+/[\w/]+\.py)`")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in [*PAGES, ROOT / "CONTRIBUTING.md"] if page.stem not in HISTORY],
+    ids=lambda page: page.stem,
+)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    """A path begins at the root of the repository or in ``src/clearhead``."""
+    named = {whole or inner for whole, inner in PATH.findall(page.read_text())}
+    places = (ROOT, ROOT / "src" / "clearhead")
+    missing = [path for path in named if not any((place / path).exists() for place in places)]
+    assert not missing, f"{page.name} names files that do not exist: {sorted(missing)}"
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
+# Names whose example is still to be written. A test keeps this list from growing stale.
+WITHOUT_EXAMPLE: frozenset[str] = frozenset()
+
+
+def examples() -> str:
+    """All code that is executed: blocks of the pages, examples, doctests."""
+    parts = [block for page in PAGES for block in blocks_of(page, download=True)]
+    parts += [path.read_text() for path in EXAMPLES]
+    finder = doctest.DocTestFinder()
+    for name in MODULES:
+        for found in finder.find(importlib.import_module(name)):
+            parts += [example.source for example in found.examples]
+    return "\n".join(parts)
+
+
+def test_every_public_name_has_an_executed_example() -> None:
+    code = examples()
+    called = r"\bch\.{0}\b|(?<![\w.]){0}\("  # ch.name anywhere; name(…) in its own doctest
+    without = {name for name in clearhead.__all__ if not re.search(called.format(name), code)}
+    assert without == WITHOUT_EXAMPLE
+
+
+@pytest.mark.parametrize("name", sorted(clearhead.__all__))
+def test_docstrings_of_public_functions_are_complete(name: str) -> None:
+    public = getattr(clearhead, name)
+    if not inspect.isfunction(public):
+        return
+    docstring = inspect.getdoc(public) or ""
+    missing = [part for part in ("Args:", "Raises:", ">>> ") if part not in docstring]
+    if "Returns:" not in docstring and "Yields:" not in docstring:
+        missing.append("Returns: or Yields:")
+    assert not missing
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built documentation. A broken link or a missing name fails the build."""
+    pytest.importorskip("mkdocs", reason="the extra docs is not installed")
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        build, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_public_name_is_in_the_reference(site: Path) -> None:
+    page = (site / "reference" / "index.html").read_text()
+    entries = set(re.findall(r'<h3 id="([\w.]+)"', page))
+    for name in set(clearhead.__all__) - {"__version__"}:
+        found = getattr(clearhead, name)
+        path = f"{found.__module__}.{name}" if hasattr(found, "__module__") else found.__name__
+        assert path in entries, f"{name} has no entry in the reference"
+
+
+def test_the_site_needs_no_network(site: Path) -> None:
+    fetched = re.compile(
+        r"<(?:script|img|iframe)[^>]* src=\"(?:https?:)?//|<link[^>]* href=\"https?://"
+    )
+    for page in site.rglob("*.html"):
+        assert not fetched.search(page.read_text()), page
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"url\([\"']?(?:https?:)?//|@import", sheet.read_text()), sheet

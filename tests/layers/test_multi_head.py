@@ -18,9 +18,7 @@ from clearhead.layers.multi_head import MultiHeadAttention
 BATCH, QUERIES, MODEL = 2, 5, 12
 
 
-@pytest.fixture(autouse=True)
-def seed() -> None:
-    torch.manual_seed(0)
+pytestmark = pytest.mark.usefixtures("seeded")
 
 
 def states(tokens: int = QUERIES, width: int = MODEL, batch: int = BATCH) -> Tensor:

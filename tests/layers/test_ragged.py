@@ -18,14 +18,14 @@ COUNTS = (3, 7, 2)
 def test_squeezed_and_spread_by_hand() -> None:
     ragged = Ragged(torch.tensor([1, 3, 2]), 3)
     rows = torch.arange(9.0).view(3, 3, 1)
-    assert ragged.squeeze(rows).flatten().tolist() == [0, 3, 4, 5, 6, 7]
-    assert ragged.spread(ragged.squeeze(rows)).flatten().tolist() == [0, 0, 0, 3, 4, 5, 6, 7, 0]
+    assert ragged.unpad(rows).flatten().tolist() == [0, 3, 4, 5, 6, 7]
+    assert ragged.pad(ragged.unpad(rows)).flatten().tolist() == [0, 0, 0, 3, 4, 5, 6, 7, 0]
 
 
 def test_gradients_pass_both_ways() -> None:
     ragged = Ragged(torch.tensor([2, 1]), 2)
     rows = torch.ones(2, 2, 5, requires_grad=True)
-    (gradient,) = torch.autograd.grad((ragged.spread(ragged.squeeze(rows)) * 3).sum(), rows)
+    (gradient,) = torch.autograd.grad((ragged.pad(ragged.unpad(rows)) * 3).sum(), rows)
     assert gradient[..., 0].tolist() == [[3, 3], [3, 0]]
 
 

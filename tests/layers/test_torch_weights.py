@@ -15,9 +15,7 @@ from clearhead.layers.torch_weights import from_torch, to_torch
 MODEL, HEADS = 15, 3
 
 
-@pytest.fixture(autouse=True)
-def seed() -> None:
-    torch.manual_seed(0)
+pytestmark = pytest.mark.usefixtures("seeded")
 
 
 def their_layer(dtype: torch.dtype = torch.float32, **options: Any) -> nn.MultiheadAttention:

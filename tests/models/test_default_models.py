@@ -8,23 +8,17 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
-from tiny_models import padded, standing
 
 import clearhead as ch
+from tests.shared.tiny_models import padded, standing
 
-pytestmark = pytest.mark.download
+pytestmark = [pytest.mark.download, pytest.mark.usefixtures("quiet_transformers")]
 Files = Callable[[str], Path]
 TEXTS = [
     "The kids were scared of the lions, so they left right away.",
     "Students opened their books.",
     "def attention(query, key, value): return softmax(query @ key.T) @ value",
 ]
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> None:
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
 
 
 def test_smollm2(default_model_files: Files) -> None:

@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import (
+from torch import Tensor
+
+import clearhead as ch
+from clearhead.errors import CheckpointError
+from clearhead.models.build import build
+from clearhead.models.families import family_of
+from tests.shared.tiny_models import (
     ALL,
     DECODERS,
     ENCODER_DECODERS,
@@ -21,12 +27,6 @@ from tiny_models import (
     standing,
     token_ids,
 )
-from torch import Tensor
-
-import clearhead as ch
-from clearhead.errors import CheckpointError
-from clearhead.models.build import build
-from clearhead.models.families import family_of
 
 Models = Callable[[str], Tiny]
 LENGTHS = (13, 5, 8)

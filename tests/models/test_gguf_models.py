@@ -8,8 +8,13 @@ from typing import Any
 import gguf
 import pytest
 import transformers
-from gguf_models import write_gguf
-from tiny_models import (
+
+import clearhead as ch
+from clearhead.checkpoints.gguf.file import GGUFFile
+from clearhead.errors import CheckpointError, ClearheadError
+from clearhead.models.families.gguf import gguf_family
+from tests.shared.gguf_models import write_gguf
+from tests.shared.tiny_models import (
     LLAMA,
     QWEN2,
     VOCAB,
@@ -17,11 +22,6 @@ from tiny_models import (
     make_reference,
     token_ids,
 )
-
-import clearhead as ch
-from clearhead.checkpoints.gguf_file import GGUFFile
-from clearhead.errors import CheckpointError, ClearheadError
-from clearhead.models.families.gguf import gguf_family
 
 KINDS = gguf.GGMLQuantizationType
 IDS = token_ids(2, 13)
@@ -65,10 +65,7 @@ def reference(name: str) -> Any:
     return make_reference(name, entry)
 
 
-@pytest.fixture(autouse=True)
-def quiet() -> None:
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
+pytestmark = pytest.mark.usefixtures("quiet_transformers")
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -171,11 +168,11 @@ SOUND: dict[str, Any] = {
 def test_metadata_that_is_wrong(
     unchecked: None, tmp_path: Path, changes: dict[str, Any], message: str | None
 ) -> None:
-    from clearhead.checkpoints.description import nonsense_refused
+    from clearhead.checkpoints.description import description_errors
 
     metadata = {key: value for key, value in (SOUND | changes).items() if value is not None}
     with pytest.raises(ClearheadError, match=message or "does not describe a model"):  # noqa: SIM117
-        with nonsense_refused(tmp_path / "tiny.gguf"):
+        with description_errors(tmp_path / "tiny.gguf"):
             gguf_family(metadata, ["token_embd.weight"], 97)
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from varied_strings import varied_strings
 
 from clearhead.errors import InputError
 from clearhead.text import CharacterTokenizer, Token, load_tokenizer
+from tests.shared.varied_strings import varied_strings
 
 
 def test_the_vocabulary_of_a_text() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from tokenizers import pre_tokenizers
 from transformers import AutoTokenizer
-from varied_strings import varied_strings
 
 from clearhead.text import SubwordTokenizer, Tokenizer, load_tokenizer, tokenizer_from_gguf
+from tests.shared.varied_strings import varied_strings
 
 pytestmark = pytest.mark.download
 TEXTS = varied_strings(1500)

@@ -3,10 +3,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from gguf_metadata import SENTENCES, sentencepiece_metadata
 from hypothesis import given
 from hypothesis import strategies as st
-from varied_strings import varied_strings
 
 from clearhead.text import (
     StreamDecoder,
@@ -16,6 +14,8 @@ from clearhead.text import (
     train_unigram,
     train_wordpiece,
 )
+from tests.shared.gguf_metadata import SENTENCES, sentencepiece_metadata
+from tests.shared.varied_strings import varied_strings
 
 BPE = train_bpe(SENTENCES, 421)
 LLAMA = tokenizer_from_gguf(sentencepiece_metadata())

@@ -3,9 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from varied_strings import varied_strings
 
 from clearhead.text import WordTokenizer, load_tokenizer
+from tests.shared.varied_strings import varied_strings
 
 PROSE = "The kids, Anna's (two) and 3 others, weren't scared of “lions”; they left!"
 

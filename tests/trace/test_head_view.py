@@ -11,7 +11,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic import Options, Synthetic, passage, synthetic
 from torch import Tensor
 
 from clearhead.errors import InputError
@@ -21,6 +20,7 @@ from clearhead.trace.head_view import HeadView
 from clearhead.trace.seen import Seen
 from clearhead.trace.selection import Axis
 from clearhead.trace.top_key import TopKey
+from tests.shared.synthetic import Options, Synthetic, passage, synthetic
 
 
 def close(found: Tensor, wanted: Tensor, tolerance: float = 2e-6) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 import tokenizers
-from synthetic import passage
 
 from clearhead.errors import InputError
 from clearhead.text.characters import CharacterTokenizer
-from clearhead.text.subwords import SubwordTokenizer
+from clearhead.text.subwords.tokenizer import SubwordTokenizer
 from clearhead.trace.passage import passage_of, passage_of_ids
 from clearhead.trace.words import words_of
+from tests.shared.synthetic import passage
 
 TEXT = "unhappily the lions, ä!"
 

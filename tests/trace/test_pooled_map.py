@@ -10,12 +10,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic import Options, synthetic
 from torch import Tensor
 
 from clearhead.trace import exact, head_view, pooled_map
 from clearhead.trace.pooled_map import POOLS, Cells, Pool
 from clearhead.trace.seen import Seen
+from tests.shared.synthetic import Options, synthetic
 
 
 def brute_force(
@@ -118,7 +118,7 @@ def test_no_block_is_larger_than_planned(monkeypatch: pytest.MonkeyPatch) -> Non
     largest = 0
     plain = exact.ExactHead.scores
 
-    def watched(self: exact.ExactHead, rows: exact.Places, columns: exact.Places) -> Tensor:
+    def watched(self: exact.ExactHead, rows: exact.Positions, columns: exact.Positions) -> Tensor:
         nonlocal largest
         scores = plain(self, rows, columns)
         largest = max(largest, scores.numel())

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 import torch
-from synthetic import Options, synthetic
 
 from clearhead.errors import InputError
 from clearhead.trace.proof import TOLERANCES
 from clearhead.trace.record import LayerRecord
-from clearhead.trace.row_rules import Piece, RowMask
+from clearhead.trace.row_rules import RowMask, RowRules
 from clearhead.trace.seen import Seen
+from tests.shared.synthetic import Options, synthetic
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_every_kind_of_wrong_is_caught() -> None:
     assert good.value is not None and good.output is not None
     scaled = broken(good, facts=replace(good.facts, scale=0.5))
     assert "the sum of a row is off by" in verdict(scaled)
-    assert "the sum of a row is off" in verdict(broken(good, pieces=[Piece(11, 11)], facts=replace(
-        good.facts, causal=False)))  # fmt: skip
-    assert "lies where the query may not look" in verdict(broken(good, pieces=[Piece(11, 11)]))
+    unmasked = broken(good, pieces=[RowRules(11, 11)], facts=replace(good.facts, causal=False))
+    assert "the sum of a row is off" in verdict(unmasked)
+    assert "lies where the query may not look" in verdict(broken(good, pieces=[RowRules(11, 11)]))
     low = torch.zeros(1, 11, dtype=torch.long)
     narrow = RowMask(low, torch.arange(11)[None])
-    assert "the sum of a row is off by" in verdict(broken(good, pieces=[Piece(11, 11, narrow)]))
+    assert "the sum of a row is off by" in verdict(broken(good, pieces=[RowRules(11, 11, narrow)]))
     assert "Σ weight · value differs from the layer's output by" in verdict(
         broken(good, value=good.value.roll(1, dims=2))
     )

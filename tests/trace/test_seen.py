@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from synthetic import Options, passage, synthetic
 
 from clearhead.errors import InputError
 from clearhead.text.characters import CharacterTokenizer
@@ -16,6 +15,7 @@ from clearhead.trace.record import LayerRecord
 from clearhead.trace.seen import Seen
 from clearhead.trace.spill import Spill
 from clearhead.trace.top_key import TopKey
+from tests.shared.synthetic import Options, passage, synthetic
 
 
 def model(layers: int = 3, **options: object) -> list[LayerRecord]:
@@ -154,7 +154,7 @@ def test_large_views_must_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         head.weights(limit=tight)
     assert head.weights(limit=None).shape == (5, 11, 11)
-    monkeypatch.setattr(cost, "NEVER_LONG", 0)
+    monkeypatch.setattr(cost, "SURELY_QUICK", 0)
     assert head.map(3).cells.shape == (5, 3, 3)  # the estimate is made, and allows it
 
 

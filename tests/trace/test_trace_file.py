@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 import torch
-from synthetic import Options, passage, synthetic
 from torch import Tensor
 
-from clearhead.checkpoints.safetensors_file import SafetensorsFile, write_safetensors
+from clearhead.checkpoints.safetensors.file import SafetensorsFile, write_safetensors
 from clearhead.errors import CheckpointError, InputError
 from clearhead.trace.seen import Seen
 from clearhead.trace.trace_file import KEY, open_trace
+from tests.shared.synthetic import Options, passage, synthetic
 
 OPTIONS = (
     Options(name="L0", causal=True, kv_heads=2, group=3, values=False),

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from synthetic import Options, synthetic
 
 from clearhead.trace import exact, head_view, pooled_map
 from clearhead.trace.seen import Seen
-from clearhead.trace.workers import share_out
+from clearhead.trace.workers import run_in_threads
+from tests.shared.synthetic import Options, synthetic
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def test_work_is_shared_and_torch_stays_as_it_was() -> None:
         seen.append((item, torch.get_num_threads()))
         names.add(threading.current_thread().name)
 
-    share_out(work, range(20), torch.device("cpu"))
+    run_in_threads(work, range(20), torch.device("cpu"))
     assert sorted(seen) == [(item, 1) for item in range(20)]
     assert threading.current_thread().name not in names
     assert torch.get_num_threads() == 3 and threads_of_a_new_thread() == 3
@@ -47,7 +47,9 @@ def test_work_is_shared_and_torch_stays_as_it_was() -> None:
 def test_with_one_thread_everything_stays_here() -> None:
     torch.set_num_threads(1)
     here: list[str] = []
-    share_out(lambda _: here.append(threading.current_thread().name), range(3), torch.device("cpu"))
+    run_in_threads(
+        lambda _: here.append(threading.current_thread().name), range(3), torch.device("cpu")
+    )
     assert here == [threading.current_thread().name] * 3
 
 
@@ -60,7 +62,7 @@ def test_an_error_ends_the_work() -> None:
         done.append(item)
 
     with pytest.raises(ValueError, match="item 1"):
-        share_out(work, range(1000), torch.device("cpu"))
+        run_in_threads(work, range(1000), torch.device("cpu"))
     assert torch.get_num_threads() == 3 and threads_of_a_new_thread() == 3
 
 

@@ -16,8 +16,8 @@ WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "a
 @pytest.fixture(scope="session")
 def text_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A text with something to learn in it."""
-    chance = random.Random(7)
-    lines = (" ".join(chance.choice(WORDS) for _ in range(9)) for _ in range(120))
+    generator = random.Random(7)
+    lines = (" ".join(generator.choice(WORDS) for _ in range(9)) for _ in range(120))
     path = tmp_path_factory.mktemp("texts") / "words.txt"
     path.write_text("\n".join(lines))
     return path

@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 from safetensors.torch import load_file
-from started_runs import start
+
+from tests.shared.started_runs import start
+
+pytestmark = pytest.mark.kill
 
 OPTIONS = (
     "--tokenizer", "characters", "--steps", "28", "--set", "model=16", "--set", "layers=2",
@@ -43,10 +46,10 @@ def test_killed_runs_end_the_same(
     text_file: Path, tmp_path: Path, losses: Callable[[Path], Any]
 ) -> None:
     (whole,) = start(str(text_file), *OPTIONS, "--out", str(tmp_path / "whole"))
-    chance, folder, kills = random.Random(), tmp_path / "killed", 0
+    generator, folder, kills = random.Random(), tmp_path / "killed", 0
     (run,) = start(str(text_file), *OPTIONS, "--out", str(folder))
     for lines in (1, 13, 25):
-        kills += kill_after(run, folder, lines, chance.random() * 0.05)
+        kills += kill_after(run, folder, lines, generator.random() * 0.05)
         (run,) = start("--resume", "--out", str(folder), "--device", "cpu")
     run.join(PATIENCE)
     whole.join(PATIENCE)

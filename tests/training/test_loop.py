@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import clearhead as ch
-from clearhead.errors import CheckpointError, InputError
+from clearhead.errors import CheckpointError
 from clearhead.training.checkpoint import averaged
 from clearhead.training.events import Event, Finished, Sampled, Saved, Stepped, Validated
-from clearhead.training.loop import DivergedError, train
+from clearhead.training.loop import DivergedError, train_task
 from clearhead.training.plan import Plan
 from clearhead.training.prepare import prepare
 from clearhead.training.run_folder import RunFolder
@@ -46,7 +46,7 @@ def losses(events: list[Event]) -> list[float]:
 
 def test_losses_fall_and_the_folder_opens(make: Make, tmp_path: Path) -> None:
     task, settings = make(steps=40, validate_every=20)
-    events = list(train(task, settings, folder=RunFolder(tmp_path / "run")))
+    events = list(train_task(task, settings, folder=RunFolder(tmp_path / "run")))
     steps = [event for event in events if isinstance(event, Stepped)]
     assert [event.step for event in steps] == list(range(1, 41))
     assert steps[-1].loss < 0.9 * steps[0].loss
@@ -64,13 +64,13 @@ def test_losses_fall_and_the_folder_opens(make: Make, tmp_path: Path) -> None:
 
 def test_an_abandoned_run_continues_bit_for_bit(make: Make, tmp_path: Path) -> None:
     task, settings = make()
-    whole = losses(list(train(task, settings, folder=RunFolder(tmp_path / "whole"))))
+    whole = losses(list(train_task(task, settings, folder=RunFolder(tmp_path / "whole"))))
     task, settings = make()
-    for event in train(task, settings, folder=RunFolder(tmp_path / "cut")):
+    for event in train_task(task, settings, folder=RunFolder(tmp_path / "cut")):
         if isinstance(event, Stepped) and event.step == 6:
             break
     task, settings = make()
-    rest = list(train(task, settings, folder=RunFolder(tmp_path / "cut")))
+    rest = list(train_task(task, settings, folder=RunFolder(tmp_path / "cut")))
     assert losses(rest) == whole[5:]  # from after step 4, which was validated
     assert len(RunFolder(tmp_path / "cut").lines()) == len(whole)
 
@@ -79,19 +79,19 @@ def test_accumulation_changes_nothing(make: Make) -> None:
     runs = []
     for parts in (1, 3):
         task, settings = make(accumulation=parts, optimiser="adamw", learning_rate=3e-4)
-        runs.append(losses(list(train(task, settings))))
+        runs.append(losses(list(train_task(task, settings))))
     torch.testing.assert_close(torch.tensor(runs[0]), torch.tensor(runs[1]), atol=1e-5, rtol=0)
 
 
 def test_another_seed_is_another_run(make: Make) -> None:
-    first, second = (losses(list(train(*make(seed=seed)))) for seed in (5, 6))
+    first, second = (losses(list(train_task(*make(seed=seed)))) for seed in (5, 6))
     assert first != second
 
 
 def test_averaging_takes_the_mean(make: Make, tmp_path: Path) -> None:
     task, settings = make(average=3)
     folder = RunFolder(tmp_path / "run")
-    list(train(task, settings, folder=folder))
+    list(train_task(task, settings, folder=folder))
     steps = folder.checkpoints.steps()
     assert steps == [4, 8, 12]
     name = "stack.blocks.1.attention.query.weight"
@@ -104,7 +104,7 @@ def test_early_stopping_keeps_the_best(make: Make, tmp_path: Path) -> None:
         steps=400, validate_every=1, patience=2, matrix_learning_rate=3.0, learning_rate=0.5,
         average=1,
     )  # fmt: skip
-    events = list(train(task, settings, folder=RunFolder(tmp_path / "run")))
+    events = list(train_task(task, settings, folder=RunFolder(tmp_path / "run")))
     finished = events[-1]
     assert isinstance(finished, Finished)
     assert (finished.reason, finished.step < 400) == ("patience", True)
@@ -114,7 +114,7 @@ def test_early_stopping_keeps_the_best(make: Make, tmp_path: Path) -> None:
 
 def test_minutes_become_steps(make: Make, tmp_path: Path) -> None:
     task, settings = make(steps=None, minutes=0.005)
-    events = list(train(task, settings, folder=RunFolder(tmp_path / "run")))
+    events = list(train_task(task, settings, folder=RunFolder(tmp_path / "run")))
     totals = [event.total for event in events if isinstance(event, Stepped)]
     assert totals[0] is None and totals[-1] == len(totals) > 2
 
@@ -123,7 +123,7 @@ def test_a_loss_that_is_no_number(make: Make, tmp_path: Path) -> None:
     task, settings = make()
     folder = RunFolder(tmp_path / "run")
     with pytest.raises(DivergedError, match="at step 6 the loss is nan"):
-        for event in train(task, settings, folder=folder):
+        for event in train_task(task, settings, folder=folder):
             if isinstance(event, Stepped) and event.step == 5:
                 assert isinstance(task.model, ch.Decoder)
                 task.model.stack.embedding.tokens.weight.data[5].fill_(torch.nan)
@@ -139,25 +139,17 @@ def test_a_full_disk(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(CheckpointError, match="No space left on device"):
-        for event in train(task, settings, folder=folder):
+        for event in train_task(task, settings, folder=folder):
             if isinstance(event, Stepped) and event.step == 6:
-                monkeypatch.setattr("clearhead.checkpoints.safetensors_file.save_file", full)
+                monkeypatch.setattr("clearhead.checkpoints.safetensors.file.save_file", full)
     monkeypatch.undo()
     task, settings = make()
-    assert isinstance(list(train(task, settings, folder=folder))[-1], Finished)
+    assert isinstance(list(train_task(task, settings, folder=folder))[-1], Finished)
 
 
 def test_other_settings_are_another_run(make: Make, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     task, settings = make()
-    list(train(task, settings, folder=folder))
+    list(train_task(task, settings, folder=folder))
     with pytest.raises(CheckpointError, match="has other settings"):
-        list(train(*make(clip=0.5), folder=folder))
-
-
-def test_a_run_begins_in_a_folder_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="is not empty"):
-        RunFolder(tmp_path).begin({})
-    with pytest.raises(InputError, match="no run to resume"):
-        RunFolder(tmp_path / "new").plan()
+        list(train_task(*make(clip=0.5), folder=folder))

@@ -9,13 +9,13 @@ import torch
 import transformers
 
 import clearhead as ch
-from clearhead.errors import ConfigError, InputError
+from clearhead.errors import InputError
 from clearhead.training.events import Finished
-from clearhead.training.loop import train
-from clearhead.training.plan import Plan, sorted_fields
+from clearhead.training.loop import train_task
+from clearhead.training.plan import Plan
 from clearhead.training.prepare import prepare
 from clearhead.training.run_folder import RunFolder
-from clearhead.training.sizes import SIZES, language_config, pairs_config
+from clearhead.training.sizes import language_config
 
 SMALL = {"model": 12, "layers": 1, "heads": 2, "feed_forward": 20}
 SETTINGS = {"steps": 3, "batch_tokens": 400, "validate_every": 3, "warmup": 1}
@@ -31,7 +31,8 @@ def pairs_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_transformers_opens_a_language_model(text_file: Path, tmp_path: Path) -> None:
     plan = Plan(texts=(str(text_file),), vocabulary=300, model=SMALL, settings=SETTINGS)
     task, settings, _ = prepare(plan)
-    assert isinstance(list(train(task, settings, folder=RunFolder(tmp_path / "run")))[-1], Finished)
+    events = list(train_task(task, settings, folder=RunFolder(tmp_path / "run")))
+    assert isinstance(events[-1], Finished)
     theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "run")
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "run")
     loaded = ch.load(tmp_path / "run")
@@ -50,7 +51,7 @@ def test_transformers_opens_a_translator(pairs_file: Path, tmp_path: Path) -> No
         texts=(str(pairs_file),), pairs=True, vocabulary=280, model=model, settings=SETTINGS
     )
     task, settings, _ = prepare(plan)
-    list(train(task, settings, folder=RunFolder(tmp_path / "run")))
+    list(train_task(task, settings, folder=RunFolder(tmp_path / "run")))
     theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "run")
     loaded = ch.load(tmp_path / "run")
     assert loaded.tokenizer is not None
@@ -73,13 +74,13 @@ def test_many_documents_learn_their_beginning_and_end() -> None:
 def test_continuing_from_a_model(text_file: Path, tmp_path: Path) -> None:
     first = Plan(texts=(str(text_file),), vocabulary=280, model=SMALL, settings=SETTINGS)
     task, settings, _ = prepare(first)
-    list(train(task, settings, folder=RunFolder(tmp_path / "run")))
+    list(train_task(task, settings, folder=RunFolder(tmp_path / "run")))
     more = Plan(texts=(str(text_file),), start_from=str(tmp_path / "run"), settings=SETTINGS)
     again, settings, _ = prepare(more)
     kept = ch.load(tmp_path / "run").model.state_dict()
     for name, tensor in again.model.state_dict().items():
         assert torch.equal(tensor, kept[name])
-    assert isinstance(list(train(again, settings))[-1], Finished)
+    assert isinstance(list(train_task(again, settings))[-1], Finished)
     with pytest.raises(InputError, match="keeps its shape"):
         prepare(Plan(**(more.to_fields() | {"model": {"layers": 3}})))
 
@@ -114,22 +115,3 @@ def _decoder(folder: Path) -> Path:
 
     model = ch.Decoder(language_config("tiny", 11, **SMALL))
     return ch.save(model, folder / "decoder", CharacterTokenizer("abcdefg"))
-
-
-def test_sizes() -> None:
-    for size in SIZES:
-        assert language_config(size, 1000).family == "llama"
-        assert pairs_config(size, 1000).family == "bart"
-    paper = pairs_config("paper-big", 37_000)
-    assert (paper.model, paper.heads, paper.layers, paper.feed_forward) == (1024, 16, 6, 4096)
-    assert paper.dropout == 0.3
-    odd = language_config("tiny", 1000, positions="alibi", attention_norm=False)
-    assert odd.family == "clearhead"  # no config.json of a public family can say it
-    with pytest.raises(ConfigError, match="no size 'huge'"):
-        language_config("huge", 1000)
-
-
-def test_fields_find_their_place() -> None:
-    assert sorted_fields({"layers": 3, "clip": 0.5}) == ({"layers": 3}, {"clip": 0.5})
-    with pytest.raises(ConfigError, match="has a field colour"):
-        sorted_fields({"colour": "red"})

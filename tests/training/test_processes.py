@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from started_runs import start
+import torch
+
+from clearhead.errors import InputError
+from clearhead.training.processes import device_of
+from tests.shared.started_runs import start
+
+pytestmark = pytest.mark.kill
 
 OPTIONS = (
     "--tokenizer", "characters", "--steps", "10", "--set", "model=16", "--set", "layers=2",
@@ -66,3 +72,18 @@ def test_a_lost_process_ends_the_run_and_another_number_goes_on(
         process.join(PATIENCE)
     assert [process.exitcode for process in started] == [0, 0]
     assert difference(losses(folder), losses(alone)) < 1e-5
+
+
+def test_devices_by_name() -> None:
+    assert device_of("cpu") == device_of(torch.device("cpu")) == torch.device("cpu")
+    assert device_of("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def test_auto_is_the_cpu_without_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert device_of("auto") == torch.device("cpu")
+
+
+def test_a_device_that_does_not_exist() -> None:
+    with pytest.raises(InputError, match="there is no device 'toaster'"):
+        device_of("toaster")

@@ -3,11 +3,11 @@ from __future__ import annotations
 import struct
 
 import pytest
-from made_looks import made_look
 
 from clearhead.errors import InputError
 from clearhead.views import png as module
 from clearhead.views.png import png
+from tests.shared.made_looks import made_look
 
 
 def size(image: bytes) -> tuple[int, int]:

@@ -5,12 +5,12 @@ import json
 
 import numpy as np
 import pytest
-from made_looks import SENTENCE, made_look
 
 from clearhead.errors import InputError
 from clearhead.explain.difference import make_difference
 from clearhead.explain.worked_examples import worked_example
 from clearhead.views.tables import csv_text, json_text
+from tests.shared.made_looks import SENTENCE, made_look
 
 
 def rows(insight: object) -> list[dict[str, str]]:
@@ -64,7 +64,7 @@ def test_spreadsheets_run_no_word_as_a_formula() -> None:
 
 
 def test_what_has_no_table_is_said() -> None:
-    with pytest.raises(InputError, match=r"CSV tells the numbers of one of .*; Look came"):
+    with pytest.raises(InputError, match=r"CSV holds the numbers of one of .*; Look came"):
         csv_text(made_look())
-    with pytest.raises(InputError, match=r"JSON tells the numbers .*; str came"):
+    with pytest.raises(InputError, match=r"JSON holds the numbers .*; str came"):
         json_text("text")

@@ -5,11 +5,15 @@
 ``steps``               the plain path: every step of the formula, kept
 ``masks``               who may attend to whom, as rules that combine
 ``dot_product``         the public function with every option, by the fast path
-``call``                the arguments of one call, checked and brought to one form
-``fast``                the fast path: which kernel for which case
+``call``, ``checks``    the arguments of one call, checked and brought to one form
+``fast``                the fast path: which kernel for which case, decided here alone
 ``decode``              a few queries over a long cache: when, and the call
+``three_products``      short texts: three operations of torch
 ``tiles``               whole texts, causal or in a window: when, and the call
-``…_kernel``            both, compiled by numba; ``torch_threads`` runs them
+``flash``, ``blocks``   everything else: torch's flash kernel, in blocks of queries
+``kernels/``            ``decode`` and ``tiles``, as numba compiles them
+``soundness``           NaN is refused
+``observers``           how ``watch`` learns of a call
 ``sinusoidal``          position as waves (Vaswani et al. 2017)
 ``rotary``              position as rotation (Su et al. 2021), with its long-context scalings
 ``alibi``               position as a slope (Press et al. 2022)
@@ -41,4 +45,4 @@ _HOMES = {
     "selfish_attention": "clearhead.attention.selfish",
 }
 __all__ = list(_HOMES)
-__getattr__ = lazy(__name__, _HOMES)
+__getattr__, __dir__ = lazy(__name__, _HOMES)

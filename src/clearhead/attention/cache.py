@@ -1,4 +1,4 @@
-"""The KV cache: keys and values of the past, so that a new token costs one row of attention.
+"""The key-value cache: keys and values of the past, so that a new token costs one row of attention.
 
     cache = KVCache()
     keys, values = cache.append(key, value)     # all so far, the new ones last
@@ -23,6 +23,21 @@ class KVCache:
     Rows of a batch may have different lengths: ``append(..., counts=…)`` says how many of the new
     tokens of each row are real. Each row stays packed at the front; :meth:`mask` and
     :meth:`positions` then say what its queries may see and where they stand.
+
+    Args:
+        capacity: for how many tokens to make room at first.
+
+    Raises:
+        InputError: if ``capacity`` is negative.
+
+    >>> import torch
+    >>> cache = KVCache()
+    >>> keys, values = cache.append(torch.zeros(2, 3, 5, 8), torch.zeros(2, 3, 5, 8))
+    >>> keys, values = cache.append(torch.zeros(2, 3, 1, 8), torch.zeros(2, 3, 1, 8))
+    >>> keys.shape
+    torch.Size([2, 3, 6, 8])
+    >>> cache
+    KVCache(6 tokens, room for 10; batch 2, 3 key/value heads, key width 8, value width 8, float32)
     """
 
     def __init__(self, capacity: int = 0) -> None:
@@ -49,16 +64,29 @@ class KVCache:
 
     @property
     def held(self) -> int:
-        """How many tokens of the longest row are still there."""
+        """How many tokens of the longest row are still held."""
         return self.length - self._dropped
 
     @property
     def ragged(self) -> bool:
-        """Whether the rows may differ in length."""
+        """True if the rows may differ in length."""
         return self._lengths is not None
 
     def __len__(self) -> int:
         return self.length
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        if self._keys is None or self._values is None:
+            return f"{name}(empty, room for {self.capacity})"
+        batch, kv_heads, _, key_dim = self._keys.shape
+        value_dim = self._values.shape[3]
+        lengths = f"{self.lengths.tolist()}" if self.ragged else f"{self.length}"
+        return (
+            f"{name}({lengths} tokens, room for {self.capacity}; batch {batch}, "
+            f"{kv_heads} key/value heads, key width {key_dim}, value width {value_dim}, "
+            f"{str(self._keys.dtype).removeprefix('torch.')})"
+        )
 
     def append(
         self,
@@ -89,19 +117,19 @@ class KVCache:
         return self._filled(self._values)
 
     def positions(self, count: int) -> Int[Tensor, "#batch {count}"]:
-        """Where the next ``count`` tokens of each row will stand."""
+        """The positions of the next ``count`` tokens of each row."""
         if self._lengths is None:
             return torch.arange(self.length, self.length + count)[None]
         return self._lengths[:, None] + torch.arange(count)
 
     def mask(self, window: int | None = None) -> masks.Mask:
-        """What the next queries of each row may see, once their keys are appended."""
+        """The mask of the next queries of each row, once their keys are appended."""
         offset = self._offset()
         behind = masks.causal(offset)
         return behind if window is None else behind & masks.window(window - 1, offset=offset)
 
     def _offset(self) -> masks.Offset:
-        """Where among the keys the next queries stand."""
+        """The place of the next queries among the keys."""
         return self.length if self._lengths is None else self._lengths
 
     def crop(self, length: int) -> None:

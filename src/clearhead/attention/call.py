@@ -6,23 +6,22 @@ are always (batch, head, query, …), the mask is a rule, and every default is f
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from clearhead.arguments import flag, real_number, whole_number
 from clearhead.attention.checks import check_bias, check_sinks, explain_misfit, fit, map_shape
 from clearhead.attention.masks import WHOLE, Band, Block, Mask, causal, dense, window
-from clearhead.errors import InputError
 
 CAUSAL = causal()
 
 
 @dataclass(slots=True)
 class Call:
-    """What is computed: softmax(cap(query · keyᵀ · scale) + bias, masked) · value."""
+    """The arguments of softmax(cap(query · keyᵀ · scale) + bias, masked) · value."""
 
     query: Float[Tensor, "batch head query key_dim"]
     key: Float[Tensor, "batch kv_head key key_dim"]
@@ -42,7 +41,7 @@ class Call:
 
     @property
     def wants_gradient(self) -> bool:
-        """Whether somebody will call backward through this call."""
+        """True if autograd records this call."""
         if not torch.is_grad_enabled():
             return False
         inputs = (self.query, self.key, self.value, self.bias, self.sinks)
@@ -50,7 +49,7 @@ class Call:
 
     @property
     def band(self) -> Band | None:
-        """What each query sees, if that is keys side by side and nothing is added to scores."""
+        """The visible keys of each query as a band; None if they are none, or a bias is added."""
         if self.bias is not None:
             return None
         return WHOLE if self.mask is None else self.mask.band
@@ -126,17 +125,20 @@ def attention_call(
             check_bias(bias)
             bias = _flatten_map("bias", bias, whole)
     if window_size is not None:
-        rule = _both(rule, _window(window_size, is_causal))
-    if is_causal and query.shape[2] != 1:  # aligned to the end, a single query sees every key
+        everything = 2 * (query.shape[2] + key.shape[2]) + 1  # a larger window sees no more
+        rule = _both(rule, _window(window_size, is_causal, everything))
+    if (
+        flag("causal", is_causal) and query.shape[2] != 1
+    ):  # aligned to the end, a single query sees every key
         rule = _both(rule, CAUSAL)
     if sinks is not None:
         check_sinks(sinks, heads=query.shape[1])
-    if softcap is not None and not softcap > 0:
-        raise InputError(f"softcap must be above 0 (or None for no cap); got {softcap}.")
+    if softcap is not None:
+        softcap = real_number("softcap (None: no cap)", softcap, above=0)
     if scale is None:
         scale = query.shape[3] ** -0.5
-    elif not math.isfinite(scale):
-        raise InputError(f"scale must be a finite number (or None for 1/√key_dim); got {scale}.")
+    else:
+        scale = real_number("scale (None: 1/√key_dim)", scale)
     return Call(query, key, value, rule, bias, scale, softcap, sinks, leading, headless)
 
 
@@ -158,10 +160,7 @@ def _both(first: Mask | None, second: Mask) -> Mask:
     return second if first is None else first & second
 
 
-def _window(size: int, is_causal: bool) -> Mask:
+def _window(size: int, is_causal: bool, everything: int) -> Mask:
     """At most ``size`` keys, the query's own included: behind it, or around it if not causal."""
-    if size < 1:
-        raise InputError(
-            f"window counts keys, the query's own included, so it must be 1 or more; got {size}."
-        )
+    size = min(whole_number("window (keys, the query's own included)", size, least=1), everything)
     return window(size - 1) if is_causal else window(size // 2, (size - 1) // 2)

@@ -1,4 +1,4 @@
-"""What must hold of attention's arguments, and the words for when it does not."""
+"""Checks of attention's arguments, and the errors that explain what is wrong."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ FLOATS = frozenset((torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
 def fit(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether query, key and value go together. Quick: it runs before every call."""
+    """True if query, key and value fit together. Quick: it runs before every call."""
     try:
         asks, keys, values = query.shape, key.shape, value.shape
         return (
-            len(asks) == len(keys) == len(values) >= 2
+            query.layout is key.layout is value.layout is torch.strided
+            and len(asks) == len(keys) == len(values) >= 2
             and 0 < asks[-1] == keys[-1]
             and keys[-2] == values[-2]
             and (len(asks) == 2 or (keys[-3] == values[-3] != 0 and asks[-3] % keys[-3] == 0))
@@ -36,6 +37,12 @@ def explain_misfit(query: Tensor, key: Tensor, value: Tensor) -> NoReturn:
     if not all(isinstance(given, Tensor) for given in tensors):
         kinds = ", ".join(type(given).__name__ for given in tensors)
         raise InputError(f"query, key and value must be torch tensors; got {kinds}.")
+    layouts = {given.layout for given in tensors}
+    if layouts != {torch.strided}:
+        found = ", ".join(str(given.layout) for given in tensors)
+        raise InputError(
+            f"query, key and value must be dense tensors; got {found}.", hint="use .to_dense()."
+        )
     shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
     if not 2 <= query.ndim == key.ndim == value.ndim:
         raise ShapeError(
@@ -100,6 +107,8 @@ def map_shape(name: str, given: Tensor, whole: tuple[int, ...]) -> None:
     """A mask or bias must be broadcastable to the whole map (…, head, query, key)."""
     if not isinstance(given, Tensor):
         raise InputError(f"{name} must be a torch tensor; got {type(given).__name__}.")
+    if given.layout is not torch.strided:
+        raise InputError(f"{name} must be a dense tensor; got {given.layout}.", hint="to_dense().")
     sizes = zip(reversed(given.shape), reversed(whole), strict=False)
     if not 1 <= given.ndim <= len(whole) or not all(have in (1, want) for have, want in sizes):
         raise ShapeError(
@@ -123,5 +132,5 @@ def check_sinks(sinks: Tensor, *, heads: int) -> None:
     if not isinstance(sinks, Tensor) or sinks.shape != (heads,):
         came = tuple(sinks.shape) if isinstance(sinks, Tensor) else type(sinks).__name__
         raise ShapeError(f"sinks must be one number for each query head, ({heads},); got {came}.")
-    if not sinks.is_floating_point():
+    if sinks.layout is not torch.strided or not sinks.is_floating_point():
         raise InputError(f"sinks must be floating point; got {sinks.dtype}.")

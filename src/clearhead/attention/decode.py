@@ -1,8 +1,8 @@
 """Attention of a few queries over many cached keys, on CPUs: what a decoding step needs.
 
 softmax(cap(scale·q·kᵀ))·v for queries that see every key. Here: when that is right and faster than
-torch, and the call. How it is computed, in a language that numba compiles, is ``decode_kernel.py``;
-whose threads it runs on is ``torch_threads.py``.
+torch, and the call. How it is computed, in a language that numba compiles, is in
+``attention/kernels/decode.py``; it runs on the threads of ``kernels/threads.py``.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from clearhead.attention.plain_tensors import is_plain, is_transformed
-from clearhead.attention.scratch import SCRATCH
-from clearhead.attention.torch_threads import TorchThreads, torch_threads
+from clearhead.kernels.loading import load_kernel
+from clearhead.kernels.plain_tensors import is_plain, is_recorded, is_transformed
+from clearhead.kernels.scratch import SCRATCH
+from clearhead.kernels.threads import TorchThreads
 
 # About how many µs torch's fused kernel and this one take for one query of width 64 (2 cores that
 # were not idle, AVX-512); with fewer keys there is little or nothing to gain:
@@ -46,7 +47,7 @@ def decode_applies(
     softcap: float | None = None,
     sinks: Tensor | None = None,
 ) -> bool:
-    """Whether :func:`decode_attention` is right for these, and faster than torch.
+    """True if :func:`decode_attention` can compute these tensors, and is faster than torch.
 
     The first True takes about 4 s once on a machine, while the kernel is compiled, and 0.5 s in
     later processes, which find it in numba's cache (most of that is ``import numba``).
@@ -58,6 +59,7 @@ def decode_applies(
         and _axes_fit(query.shape, key.shape, value.shape, softcap)
         and (sinks is None or (is_plain(sinks) and sinks.shape == query.shape[1:2]))
         and not is_transformed()
+        and not is_recorded()
         and _kernel() is not None
     )
 
@@ -65,7 +67,7 @@ def decode_applies(
 def _axes_fit(
     asks: torch.Size, keys: torch.Size, values: torch.Size, softcap: float | None
 ) -> bool:
-    """Whether no axis is broadcast or wrong: the kernel reads memory without asking again."""
+    """True if no axis is broadcast or wrong: the kernel reads memory without further checks."""
     if not len(asks) == len(keys) == len(values) == 4:
         return False
     batch, heads, queries, key_dim = asks
@@ -104,7 +106,7 @@ def decode_attention(
 
 
 def decode_step(query: Tensor, key: Tensor, value: Tensor, scale: float | None) -> Tensor | None:
-    """The lean way through for the plainest step: no mask, no option.
+    """The lean way through for the plainest decoding step: no mask, no option.
 
     A step over 1,024 keys takes the kernel about 40 µs, and checks that explain what is wrong take
     half of that again. None if the kernel does not apply or finds NaN: the long way then says why.
@@ -125,7 +127,7 @@ def _attended(
     softcap: float | None,
     sinks: Tensor | None,
 ) -> tuple[Tensor, bool]:
-    """The output, and whether all of it is real numbers."""
+    """The output, and True if it holds no NaN."""
     kernel = _kernel()
     if kernel is None:
         raise RuntimeError("this machine cannot run the kernel: ask decode_applies first")
@@ -154,7 +156,7 @@ FLOAT_BYTES = 4
 
 
 class Step(ctypes.Structure):
-    """What one call computes: sizes, strides (in floats), addresses and the two numbers.
+    """The arguments of one call: sizes, strides (in floats), addresses, scale and softcap.
 
     ``rows`` are the query rows that share one key/value head: heads / kv_heads · queries.
     """
@@ -190,23 +192,18 @@ class _Kernel(NamedTuple):
 
 @functools.cache
 def _kernel() -> _Kernel | None:
-    """The compiled kernel; None where there is no numba, or torch's threads are not OpenMP's."""
-    threads = torch_threads()
-    if threads is None:
-        return None
-    try:
-        from numba import types
-        from numba.core.errors import NumbaError
+    """The compiled kernel; None where this machine cannot run it."""
+    return load_kernel(_compile)
 
-        from clearhead.attention.compiled_kernel import compiled, record_of
-        from clearhead.attention.decode_kernel import CHUNK, attend, merge
-    except ImportError:  # no numba, or one that does not fit the NumPy beside it
-        return None
-    try:
-        step = types.CPointer(record_of(Step))
-        attend_address = compiled(attend, types.void(step)).address
-        merge_address = compiled(merge, types.int64(step)).address
-    except NumbaError:
-        return None
+
+def _compile(threads: TorchThreads) -> _Kernel:
+    from numba import types
+
+    from clearhead.attention.kernels.decode import CHUNK, attend, merge
+    from clearhead.kernels.compiling import compiled, record_of
+
+    step = types.CPointer(record_of(Step))
+    attend_address = compiled(attend, types.void(step)).address
+    merge_address = compiled(merge, types.int64(step)).address
     merge_prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p)
     return _Kernel(threads, attend_address, merge_prototype(merge_address), CHUNK)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from math import isfinite
+
 from torch import Tensor
 
 from clearhead.attention.call import attention_call
-from clearhead.attention.decode import decode_step
-from clearhead.attention.fast import fast_output
+from clearhead.attention.fast import fast_output, lean_output
 from clearhead.attention.masks import Mask
 from clearhead.attention.observers import OBSERVERS
 from clearhead.attention.soundness import refuse_nan
-from clearhead.attention.three_products import short_attention
 
 
 def attention(
@@ -46,20 +47,36 @@ def attention(
     Returns:
         (…, head, query, value_dim). A query that may attend to nothing gets zeros.
 
+    Raises:
+        ShapeError: if axes do not fit; the error names the argument and the axis.
+        InputError: if an argument has a wrong type or value, or holds NaN (checked on a CPU, where
+            the check costs little).
+
     Order of steps: score, scale, softcap, bias, mask, softmax. :func:`attention_steps` takes the
-    same arguments and returns all of them. NaN is refused on a CPU, where looking costs little.
+    same arguments and returns all of them.
+
+    >>> import torch
+    >>> query, key = torch.tensor([[2.0, 0.0, -1.0]]), torch.eye(3)
+    >>> attention(query, key, value=key, scale=1.0)
+    tensor([[0.8438, 0.1142, 0.0420]])
+    >>> grouped, values = torch.zeros(2, 7, 64), torch.zeros(2, 7, 32)  # 2 key/value heads
+    >>> attention(torch.zeros(8, 5, 64), grouped, values).shape
+    torch.Size([8, 5, 32])
     """
-    if (
-        mask is None and bias is None and window is None and softcap is None and sinks is None
-    ) and not OBSERVERS.watching:
-        step = decode_step(query, key, value, scale)
-        if step is None:
-            step = short_attention(query, key, value, scale, causal)
-        if step is not None:
-            return step
+    plain = mask is None and bias is None and window is None and softcap is None and sinks is None
+    sound = type(causal) is bool and (scale is None or (type(scale) is float and isfinite(scale)))
+    if plain and sound and not OBSERVERS.watching:
+        lean = lean_output(query, key, value, scale, causal)
+        if lean is not None:
+            return lean
     call = attention_call(query, key, value, mask, bias, causal, window, scale, softcap, sinks)
     output, logsum = fast_output(call)
     refuse_nan(call, output, logsum)
     if OBSERVERS.watching:
-        OBSERVERS.tell(call, output, logsum)
+        OBSERVERS.notify(call, output, logsum)
     return call.unflatten(output)
+
+
+# The function and its folder share a name, and ``clearhead.attention`` is the function. It shows
+# the folder's modules as well, so that ``import clearhead.attention.fast as fast`` finds them.
+attention.__dict__ = vars(sys.modules["clearhead.attention"])

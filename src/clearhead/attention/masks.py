@@ -1,4 +1,4 @@
-"""Masks: who may attend to whom. ``True`` = may attend.
+"""Attention masks: which query may attend to which key. ``True`` = may attend.
 
 (That is SDPA's and ONNX's meaning; ``nn.MultiheadAttention`` means the opposite.)
 
@@ -54,21 +54,21 @@ class Block:
         return query + (self.keys - self.queries if offset is None else offset)
 
     def ends(self, offset: int | None) -> tuple[int, int]:
-        """Where the first and the last query of the block stand."""
+        """The key positions of the first and the last query of the block."""
         shift = self.keys - self.queries if offset is None else offset
         return self.rows.start + shift, self.rows.stop - 1 + shift
 
 
 class Band(NamedTuple):
-    """What most masks are: keys from ``before`` before the one that a query stands at to ``after``
-    after it; None: all there are."""
+    """Adjacent keys, as most masks leave them: from ``before`` keys before the one that a query
+    stands at to ``after`` keys after it; None: all there are."""
 
     before: int | None
     after: int | None
     offset: int | None = None
 
     def overlap(self, other: Band) -> Band | None:
-        """The keys in both, if queries stand at the same place in both."""
+        """The keys in both bands; None if the queries do not stand at the same place in both."""
         if self.offset != other.offset:
             return None
         before = [keys for keys in (self.before, other.before) if keys is not None]
@@ -216,7 +216,7 @@ def lengths(count: int | Int[Tensor, " batch"]) -> Mask:
 
 
 def padding(real: Bool[Tensor, "batch key"]) -> Mask:
-    """Which keys of each row are real tokens (True) and which are padding (False)."""
+    """The mask of a padded batch: True for keys that are real tokens, False for padding."""
     return dense(real[:, None, None, :])
 
 

@@ -1,4 +1,4 @@
-"""Who is told of every attention call in this thread: nobody, unless somebody watches."""
+"""Observers of the attention calls of this thread: none, unless somebody watches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from clearhead.attention.call import Call
 
-# Told after a call: what was computed, its output (batch, head, query, value_dim), and the
+# Called after a call, with what was computed, its output (batch, head, query, value_dim), and the
 # log-sum-exp (batch, head, query) over the keys, without sinks, where the kernel gave it.
 Observer: TypeAlias = Callable[[Call, Tensor, Tensor | None], None]
 
@@ -20,8 +20,8 @@ class Observers(threading.local):
 
     watching: tuple[Observer, ...] = ()
 
-    def tell(self, call: Call, output: Tensor, logsum: Tensor | None) -> None:
-        """Tell all of them of one call."""
+    def notify(self, call: Call, output: Tensor, logsum: Tensor | None) -> None:
+        """Call all of them with one attention call."""
         for observer in self.watching:
             observer(call, output, logsum)
 

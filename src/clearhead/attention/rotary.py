@@ -44,7 +44,7 @@ class LinearScaling:
 
     @property
     def gain(self) -> float:
-        """What the rotated vectors are multiplied by."""
+        """The factor on the rotated vectors."""
         return 1.0
 
 
@@ -66,7 +66,7 @@ class Llama3Scaling:
 
     @property
     def gain(self) -> float:
-        """What the rotated vectors are multiplied by."""
+        """The factor on the rotated vectors."""
         return 1.0
 
 
@@ -101,7 +101,7 @@ class YarnScaling:
 
     @property
     def gain(self) -> float:
-        """What the rotated vectors are multiplied by."""
+        """The factor on the rotated vectors."""
         if self.attention_factor is not None:
             return self.attention_factor
         return 0.1 * math.log(self.factor) + 1.0 if self.factor > 1 else 1.0
@@ -123,7 +123,7 @@ class FactorScaling:
 
     @property
     def gain(self) -> float:
-        """What the rotated vectors are multiplied by."""
+        """The factor on the rotated vectors."""
         return 1.0
 
 
@@ -132,7 +132,8 @@ RotaryScaling: TypeAlias = LinearScaling | Llama3Scaling | YarnScaling | FactorS
 
 @dataclass(frozen=True)
 class Rotary:
-    """How a model rotates: ``width`` entries of each head (the rest stays), pairing and scaling."""
+    """Rotary position settings: ``width`` entries of each head are rotated, in which pairing and
+    with which scaling; the others stay."""
 
     width: int
     base: float = 10_000.0

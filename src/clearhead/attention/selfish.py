@@ -1,4 +1,4 @@
-"""Attention in its smallest form: one query asks all keys, and the keys answer for themselves.
+"""Attention in its smallest form: one query, and the keys are the values as well.
 
     scores  = keys · query          how well does each key fit the query?
     weights = softmax(scores)       as shares that sum to 1
@@ -31,6 +31,17 @@ def selfish_attention(batch_keys_embedding: Any, batch_query_embedding: Any) -> 
 
     Shapes: (key, model), (model) → (model), and in parallel over a batch
     (batch, key, model), (batch, model) → (batch, model). NumPy in, NumPy out; torch in, torch out.
+
+    Args:
+        batch_keys_embedding: the keys, which are the values as well.
+        batch_query_embedding: one query for each set of keys.
+
+    Returns:
+        Σ softmax(keys · query)_i · key_i for each query.
+
+    Raises:
+        ShapeError: if the axes do not fit.
+        InputError: if an argument is neither a tensor nor an array of real numbers.
 
     >>> import numpy as np
     >>> keys = np.array([[1, 0, 1], [1, 0, -1], [-1, 1, 0], [-1, 0, 1]])

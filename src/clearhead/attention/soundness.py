@@ -1,4 +1,4 @@
-"""NaN is refused, and the error says where it came from. Looking must cost next to nothing."""
+"""Refuse NaN, with an error that says where it came from. The check must cost next to nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from clearhead.attention.call import CAUSAL, Call
-from clearhead.attention.plain_tensors import is_transformed
 from clearhead.errors import InputError
+from clearhead.kernels.plain_tensors import is_recorded, is_transformed
 
 # With fewer keys than a vector register holds, torch's flash kernel gives zeros for a NaN query
 # (seen below 8 keys with AVX2, below 16 with AVX-512).
@@ -22,7 +22,7 @@ def refuse_nan(call: Call, output: Tensor, logsum: Tensor | None = None) -> None
 
     Only on a CPU, where looking costs little, and not while torch compiles or transforms.
     """
-    if output.device.type != "cpu" or torch.compiler.is_compiling() or output.numel() == 0:
+    if output.device.type != "cpu" or is_recorded() or output.numel() == 0:
         return
     if is_transformed():
         return
@@ -70,7 +70,7 @@ def _search(call: Call, output: Tensor) -> None:
 
 
 def _looks_sound(output: Tensor, logsum: Tensor | None) -> bool:
-    """Whether one quick look finds nothing. What it finds may still be numbers above 10¹⁹.
+    """True if one quick check finds neither NaN nor infinity; False for numbers above 10¹⁹ too.
 
     A short output is multiplied with itself. Of a long one the edges are a tenth of the work: the
     last query sees every key and every value, so what is wrong with one shows in its row; what is
@@ -83,7 +83,7 @@ def _looks_sound(output: Tensor, logsum: Tensor | None) -> bool:
 
 
 def short_is_finite(output: Tensor) -> bool:
-    """Whether a short result is finite numbers, none above 10¹⁹: it is multiplied with itself."""
+    """True if a short result is finite and below 10¹⁹: its dot product with itself is finite."""
     if not output.is_contiguous():
         output = output.transpose(1, 2)  # as flash leaves it
     numbers = output.reshape(-1)

@@ -60,7 +60,27 @@ def attention_steps(
     softcap: float | None = None,
     sinks: Tensor | None = None,
 ) -> AttentionSteps:
-    """Compute attention step by step and keep every step; arguments as in :func:`attention`."""
+    """Compute attention step by step and keep every step.
+
+    Args:
+        query, key, value, mask, bias, causal, window, scale, softcap, sinks: as in
+            :func:`clearhead.attention`.
+
+    Returns:
+        The columns of the textbook's table: ``scores``, ``scaled``, ``capped``, ``biased``,
+        ``masked``, ``weights``, ``weighted`` and ``output``. It takes memory for the whole map.
+
+    Raises:
+        ShapeError, InputError: as :func:`clearhead.attention`.
+
+    >>> import torch
+    >>> keys = torch.tensor([[1.0, 0.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]])
+    >>> steps = attention_steps(torch.tensor([[2.0, 0.0, -1.0]]), keys, keys, scale=1.0)
+    >>> steps.scores.tolist()
+    [[1.0, 3.0, -2.0, -3.0]]
+    >>> steps.weights
+    tensor([[0.1182, 0.8737, 0.0059, 0.0022]])
+    """
     call = attention_call(query, key, value, mask, bias, causal, window, scale, softcap, sinks)
     steps = steps_of(call)
     refuse_nan(call, steps.output)

@@ -1,4 +1,4 @@
-"""Scores, softmax and mix as three operations of torch: for short texts.
+"""Scores, softmax and weighted sum as three operations of torch: for short texts.
 
 As long as the scores stay in the processor's cache, the three operations one by one are quicker
 than torch's flash kernel. ms for 8 heads of width 64 (2 cores, AVX-512; the rows take turns call by
@@ -19,24 +19,24 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from clearhead.attention.plain_tensors import is_differentiated, is_float, is_transformed
-from clearhead.attention.scratch import SCRATCH
+from clearhead.attention.flash import plain_flash
 from clearhead.attention.soundness import HIDES_NAN, short_is_finite
+from clearhead.kernels.plain_tensors import is_differentiated, is_float, is_recorded, is_transformed
+from clearhead.kernels.scratch import SCRATCH
 
-_FLASH = torch._scaled_dot_product_flash_attention_for_cpu
 FEW_KEYS = 192
 SCORES_AT_ONCE = 1 << 20  # 4 MB
 
 
 def three_products_apply(query: Tensor, key: Tensor, causal: bool) -> bool:
-    """Whether this is right for a call without a gradient or any other option, and the quickest.
+    """True if the three products can compute a call without a gradient or option, and are quickest.
 
     The batch has no say in it, and a single head is left to flash, because torch multiplies one
     matrix in another order than several: a row's result must not depend on its neighbours.
     """
     if query.dtype is not torch.float32 or query.device.type != "cpu" or key.shape[1] == 1:
         return False
-    if is_transformed():  # what is written into given memory, torch does not transform
+    if is_transformed() or is_recorded():  # torch transforms and records no writes to given memory
         return False
     queries, keys = query.shape[2], key.shape[2]
     # A query that sees nothing has no softmax.
@@ -89,13 +89,13 @@ def short_attention(
         return None
     if not (is_float(query) and is_float(key) and is_float(value)) or is_transformed():
         return None
-    if torch.compiler.is_compiling():
+    if is_recorded():
         return None
     scale = shape[3] ** -0.5 if scale is None else scale
     if is_differentiated(query, key, value):
-        if shape[2] < HIDES_NAN:
+        if shape[2] < HIDES_NAN or scale <= 0:
             return None
-        output = _FLASH(query, key, value, 0.0, causal, scale=scale)[0]
+        output = plain_flash(query, key, value, causal, scale)
         return output if short_is_finite(output.detach()) else None
     output = three_products(query, key, value, scale=scale, causal=causal)
     return output if short_is_finite(output) else None

@@ -3,8 +3,8 @@
 softmax(cap(scale·q·kᵀ), hidden outside a band)·v and the log-sum-exps, without a gradient. A band
 is what causal masks and windows leave of the map: each query sees so many keys before the one that
 it stands at, and so many after it. Here: when that is right, and the call. How it is computed, in
-a language that numba compiles, is ``tiles_kernel.py``; whose threads it runs on is
-``torch_threads.py``.
+a language that numba compiles, is in ``attention/kernels/tiles.py``; it runs on the threads of
+``kernels/threads.py``.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from clearhead.attention.masks import WHOLE, Band
-from clearhead.attention.plain_tensors import is_float, is_recorded, is_transformed
-from clearhead.attention.scratch import SCRATCH
-from clearhead.attention.torch_threads import TorchThreads, torch_threads
+from clearhead.kernels.loading import load_kernel
+from clearhead.kernels.plain_tensors import is_float, is_recorded, is_transformed
+from clearhead.kernels.scratch import SCRATCH
+from clearhead.kernels.threads import TorchThreads
 
 FEWEST_KEYS = 193  # with fewer, three_products.py is as quick, and needs no compiler
 # A tile has 32 queries, real or not. 9 heads over 3 took of flash's time, over 1,024 keys and over
@@ -34,7 +35,7 @@ EVERYTHING = 1 << 40  # keys: more than anybody has
 def tiles_apply(
     query: Tensor, key: Tensor, value: Tensor, band: Band = WHOLE, softcap: float | None = None
 ) -> bool:
-    """Whether :func:`tile_attention` is right for tensors that fit each other, and the quickest.
+    """True if :func:`tile_attention` can compute tensors that fit each other, and is the quickest.
 
     The first True takes about 4 s once on a machine, while the kernel is compiled, and 0.5 s in
     later processes, which find it in numba's cache (most of that is ``import numba``).
@@ -93,7 +94,7 @@ def tile_attention(
 
 
 class Work(ctypes.Structure):
-    """What one call computes: sizes, the band, strides (in floats), addresses and two numbers."""
+    """The arguments of one call: sizes, band, strides (in floats), addresses, scale, softcap."""
 
     _fields_ = [
         *(
@@ -126,32 +127,26 @@ class _Kernel(NamedTuple):
     wide: bool  # a register holds a vector
 
     def scratch_floats(self, key_dim: int, value_dim: int) -> int:
-        """What one thread needs: scores, then the tiles of a task."""
+        """Scratch numbers of one thread: scores, then the tiles of a task."""
         return (self.lines + self.tiles * (key_dim + value_dim)) * self.line
 
 
 @functools.cache
 def _kernel() -> _Kernel | None:
-    """The compiled kernel; None where there is no numba, or torch's threads are not OpenMP's, or
-    the processor cannot multiply and add in one step."""
-    threads = torch_threads()
-    if threads is None:
-        return None
-    try:
-        from numba import types
-        from numba.core.errors import NumbaError
+    """The compiled kernel; None where this machine cannot run it."""
+    return load_kernel(_compile)
 
-        from clearhead.attention.compiled_kernel import compiled, record_of
-        from clearhead.attention.operations_kernel import fuses, has_wide_registers
-        from clearhead.attention.tile_product_kernel import LINE, ROWS
-        from clearhead.attention.tiles_kernel import LINES, TILES, attend
-    except ImportError:  # no numba, or one that does not fit the NumPy beside it
-        return None
+
+def _compile(threads: TorchThreads) -> _Kernel | None:
+    """The kernel; None where the processor cannot multiply and add in one step."""
+    from numba import types
+
+    from clearhead.attention.kernels.tile_product import LINE, ROWS
+    from clearhead.attention.kernels.tiles import LINES, TILES, attend
+    from clearhead.kernels.compiling import compiled, record_of
+    from clearhead.kernels.operations import fuses, has_wide_registers
+
     if not fuses():
         return None
-    try:
-        signature = types.void(types.CPointer(record_of(Work)))
-        address = compiled(attend, signature).address
-    except NumbaError:
-        return None
+    address = compiled(attend, types.void(types.CPointer(record_of(Work)))).address
     return _Kernel(threads, address, ROWS, LINE, TILES, LINES, has_wide_registers())

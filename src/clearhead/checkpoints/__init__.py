@@ -1,6 +1,21 @@
-"""Files to models: safetensors, GGUF, and the store that fetches models by name.
+"""Files to models: safetensors, GGUF, transformers objects, and the store of models.
 
 Names load on first use: the store alone must not cost the import of torch.
+
+The order in which to read the modules:
+
+=====================  =================================================================
+``load``               ``load``: a model with its tokenizer, from anywhere
+``save``               ``save``: a model folder that ``load`` and transformers read
+``weights``            from the tensors of a file to the parameters of a model, and back
+``from_transformers``  models and tokenizers of the transformers package, without copies
+``description``        errors of the files that describe a model
+``sentence_modules``   sentence-transformers folders: their embedding head
+``safetensors``        safetensors files, one or several
+``gguf``               GGUF files, dequantised when a tensor is used
+``store``              models known by name, the hub, and the cache folder
+``model_facts``        facts from file headers, without loading weights
+=====================  =================================================================
 """
 
 from __future__ import annotations
@@ -10,28 +25,30 @@ from typing import TYPE_CHECKING
 from clearhead.lazy import lazy
 
 if TYPE_CHECKING:
-    from clearhead.checkpoints.catalogue import CATALOGUE as CATALOGUE
-    from clearhead.checkpoints.catalogue import CatalogueEntry as CatalogueEntry
-    from clearhead.checkpoints.gguf_file import GGUFFile as GGUFFile
-    from clearhead.checkpoints.hub import fetch_from_hub as fetch_from_hub
-    from clearhead.checkpoints.hub import is_hub_id as is_hub_id
-    from clearhead.checkpoints.safetensors_file import SafetensorsFile as SafetensorsFile
-    from clearhead.checkpoints.safetensors_file import write_safetensors as write_safetensors
-    from clearhead.checkpoints.safetensors_shards import ShardedSafetensors as ShardedSafetensors
-    from clearhead.checkpoints.safetensors_shards import open_safetensors as open_safetensors
-    from clearhead.checkpoints.store import ModelStore as ModelStore
+    from clearhead.checkpoints.gguf.file import GGUFFile as GGUFFile
+    from clearhead.checkpoints.load import Loaded as Loaded
+    from clearhead.checkpoints.safetensors.file import SafetensorsFile as SafetensorsFile
+    from clearhead.checkpoints.safetensors.file import write_safetensors as write_safetensors
+    from clearhead.checkpoints.safetensors.shards import ShardedSafetensors as ShardedSafetensors
+    from clearhead.checkpoints.safetensors.shards import open_safetensors as open_safetensors
+    from clearhead.checkpoints.store.catalogue import CATALOGUE as CATALOGUE
+    from clearhead.checkpoints.store.catalogue import CatalogueEntry as CatalogueEntry
+    from clearhead.checkpoints.store.hub import fetch_from_hub as fetch_from_hub
+    from clearhead.checkpoints.store.hub import is_hub_id as is_hub_id
+    from clearhead.checkpoints.store.model_store import ModelStore as ModelStore
 
 _HOMES = {
-    "CATALOGUE": "clearhead.checkpoints.catalogue",
-    "CatalogueEntry": "clearhead.checkpoints.catalogue",
-    "GGUFFile": "clearhead.checkpoints.gguf_file",
-    "ModelStore": "clearhead.checkpoints.store",
-    "SafetensorsFile": "clearhead.checkpoints.safetensors_file",
-    "ShardedSafetensors": "clearhead.checkpoints.safetensors_shards",
-    "fetch_from_hub": "clearhead.checkpoints.hub",
-    "is_hub_id": "clearhead.checkpoints.hub",
-    "open_safetensors": "clearhead.checkpoints.safetensors_shards",
-    "write_safetensors": "clearhead.checkpoints.safetensors_file",
+    "CATALOGUE": "clearhead.checkpoints.store.catalogue",
+    "CatalogueEntry": "clearhead.checkpoints.store.catalogue",
+    "GGUFFile": "clearhead.checkpoints.gguf.file",
+    "Loaded": "clearhead.checkpoints.load",
+    "ModelStore": "clearhead.checkpoints.store.model_store",
+    "SafetensorsFile": "clearhead.checkpoints.safetensors.file",
+    "ShardedSafetensors": "clearhead.checkpoints.safetensors.shards",
+    "fetch_from_hub": "clearhead.checkpoints.store.hub",
+    "is_hub_id": "clearhead.checkpoints.store.hub",
+    "open_safetensors": "clearhead.checkpoints.safetensors.shards",
+    "write_safetensors": "clearhead.checkpoints.safetensors.file",
 }
 __all__ = [*_HOMES]
-__getattr__ = lazy(__name__, _HOMES)
+__getattr__, __dir__ = lazy(__name__, _HOMES)

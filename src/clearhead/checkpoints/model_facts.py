@@ -1,4 +1,4 @@
-"""What a model's files say about themselves, read without loading any weights."""
+"""Facts about a model from the headers of its files, without loading any weights."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from clearhead.checkpoints.gguf_header import read_gguf_header
-from clearhead.checkpoints.safetensors_header import read_safetensors_header
-from clearhead.checkpoints.strict_json import parse_json
-from clearhead.errors import CheckpointError
+from clearhead.checkpoints.gguf.header import read_gguf_header
+from clearhead.checkpoints.safetensors.header import read_safetensors_header
+from clearhead.files.json_file import read_json
 
 LONGEST_VALUE = 60
 
@@ -22,7 +21,7 @@ def facts_of(path: Path) -> dict[str, str]:
         kinds = _counted(tensor.kind.name for tensor in header.tensors.values())
         return {"tensors": kinds, **_short(header.metadata)}
     if path.is_dir():
-        return {**_config(path / "config.json"), **facts_of(path / "model.safetensors")}
+        return {**_short(read_json(path / "config.json")), **facts_of(path / "model.safetensors")}
     return _safetensors_facts(path)
 
 
@@ -30,14 +29,6 @@ def _safetensors_facts(path: Path) -> dict[str, str]:
     header = read_safetensors_header(path)
     kinds = _counted(tensor.dtype for tensor in header.tensors.values())
     return {"tensors": kinds, **_short(header.metadata)}
-
-
-def _config(path: Path) -> dict[str, str]:
-    try:
-        config = parse_json(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} cannot be read: {error}.") from error
-    return _short(config) if isinstance(config, dict) else {}
 
 
 def _counted(kinds: Iterable[str]) -> str:

@@ -1,25 +1,48 @@
-"""``save``: a model folder that :func:`load` and, for the public families, transformers read."""
+"""``save``: a model folder that ``load`` and, for the public families, transformers read."""
 
 from __future__ import annotations
 
-import json
-import secrets
 import shutil
 from pathlib import Path
 
-from clearhead.checkpoints.safetensors_file import write_safetensors
+from clearhead.checkpoints.safetensors.file import write_safetensors
 from clearhead.checkpoints.sentence_modules import write_sentence_modules
 from clearhead.checkpoints.weights import weights_of
 from clearhead.errors import CheckpointError, InputError
+from clearhead.files.atomic_write import temporary_path
+from clearhead.files.json_file import write_json
 from clearhead.models.build import Model
 from clearhead.models.families.family import family_named
 from clearhead.text.tokenizer import Tokenizer
 
 
 def save(model: Model, folder: str | Path, tokenizer: Tokenizer | None = None) -> Path:
-    """Write config.json, model.safetensors and the tokenizer; all of it appears, or nothing.
+    """Write config.json, model.safetensors and the tokenizer, atomically: all of it or nothing.
 
-    A model folder that is there already is replaced; any other folder with files in it is not.
+    Everything is written to a temporary folder beside ``folder``, which is then renamed. A model
+    folder that is there already is replaced; any other folder with files in it is not.
+
+    Args:
+        model: an :class:`Encoder`, :class:`Decoder` or :class:`EncoderDecoder`.
+        folder: the folder to write.
+        tokenizer: the tokenizer to write beside the model, if any.
+
+    Returns:
+        The folder as an absolute path.
+
+    Raises:
+        InputError: the folder holds other files, or the family's config.json cannot express one of
+            the model's settings.
+        CheckpointError: the files cannot be written.
+
+    >>> import clearhead, tempfile
+    >>> config = clearhead.ModelConfig(
+    ...     kind="decoder", vocab=97, context=64, model=24, layers=2, heads=3, feed_forward=48
+    ... )
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     folder = save(clearhead.Decoder(config), f"{place}/tiny")
+    ...     sorted(path.name for path in folder.iterdir())
+    ['config.json', 'model.safetensors']
     """
     folder = Path(folder).absolute()  # "." has no name of its own
     if folder.exists() and not _replaceable(folder):
@@ -27,17 +50,17 @@ def save(model: Model, folder: str | Path, tokenizer: Tokenizer | None = None) -
             f"{folder} holds files that are not a model's; it will not be replaced.",
             hint="choose a folder that does not exist yet.",
         )
-    aside = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
+    temporary = temporary_path(folder)
     try:
-        aside.mkdir(parents=True)
-        _write(model, aside, tokenizer)
-        _swap(aside, folder)
+        temporary.mkdir(parents=True)
+        _write(model, temporary, tokenizer)
+        _swap(temporary, folder)
     except OSError as error:
         raise CheckpointError(
             f"cannot write {folder}: {error}.", hint="is the disk full or write-protected?"
         ) from error
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
     return folder
 
 
@@ -45,17 +68,17 @@ def _write(model: Model, folder: Path, tokenizer: Tokenizer | None) -> None:
     family = family_named(model.config.family)
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
     fields = family.write(model.config) | {"dtype": dtype}
-    said = family.read(fields).changed(dropout=model.config.dropout)  # only training knows it
-    if model.config.head == "embedding":  # modules.json says it
+    written = family.read(fields).changed(dropout=model.config.dropout)  # only training knows it
+    if model.config.head == "embedding":  # modules.json holds it
         unit = model.config.embedding_unit
-        said = said.changed(head="embedding", embedding_unit=unit)
+        written = written.changed(head="embedding", embedding_unit=unit)
         write_sentence_modules(folder, model.config)
-    if said.resolved() != model.config.resolved():
+    if written.resolved() != model.config.resolved():
         raise InputError(
             f"this model has settings that a {family.name} config.json cannot say.",
             hint='model.config.changed(family="clearhead") saves it in our own format.',
         )
-    (folder / "config.json").write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
+    write_json(folder / "config.json", fields)
     write_safetensors(folder / "model.safetensors", weights_of(model, family))
     if tokenizer is not None:
         tokenizer.save(folder)
@@ -70,7 +93,7 @@ def _swap(new: Path, folder: Path) -> None:
     if not folder.exists():
         new.rename(folder)
         return
-    old = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.old")
+    old = temporary_path(folder, "old")
     folder.rename(old)
     try:
         new.rename(folder)

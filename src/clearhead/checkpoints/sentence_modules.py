@@ -1,13 +1,13 @@
-"""modules.json: how a sentence-transformers folder says that states become one vector."""
+"""modules.json: the embedding head of a sentence-transformers folder, read and written."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from clearhead.checkpoints.description import nonsense_refused, read_description
+from clearhead.checkpoints.description import description_errors
 from clearhead.errors import CheckpointError
+from clearhead.files.json_file import read_json, read_json_array, write_json
 from clearhead.models.config import ModelConfig
 
 MODULES = "modules.json"
@@ -16,9 +16,9 @@ PACKAGE = "sentence_transformers.models"
 
 
 def sentence_config(folder: Path, config: ModelConfig) -> ModelConfig:
-    """The encoder's config, with the embedding head that the folder describes."""
-    modules = read_description(folder / MODULES, kind=list)
-    with nonsense_refused(folder / MODULES):
+    """Return the encoder's config with the embedding head that the folder describes."""
+    modules = read_json_array(folder / MODULES)
+    with description_errors(folder / MODULES):
         kinds = [str(module.get("type", "")).rsplit(".", 1)[-1] for module in modules]
         paths = [str(module.get("path", "")) for module in modules]
     if "Pooling" not in kinds or set(kinds) - KNOWN:
@@ -27,13 +27,13 @@ def sentence_config(folder: Path, config: ModelConfig) -> ModelConfig:
             "known."
         )
     pooling = folder / Path(paths[kinds.index("Pooling")]).name / "config.json"
-    if pooling.exists() and _modes(read_description(pooling)) - {"mean", "mean_tokens"}:
+    if pooling.exists() and _modes(read_json(pooling)) - {"mean", "mean_tokens"}:
         raise CheckpointError(f"{pooling}: only the mean over tokens is known.")
     return config.changed(head="embedding", embedding_unit="Normalize" in kinds)
 
 
 def _modes(fields: dict[str, Any]) -> set[str]:
-    """Newer folders name the mode, older ones have a flag for each."""
+    """Return the pooling modes: newer folders name one, older ones have a flag for each."""
     if "pooling_mode" in fields:
         return {str(fields["pooling_mode"])}
     start = "pooling_mode_"
@@ -43,7 +43,7 @@ def _modes(fields: dict[str, Any]) -> set[str]:
 
 
 def write_sentence_modules(folder: Path, config: ModelConfig) -> None:
-    """What :func:`sentence_config` and sentence-transformers read."""
+    """Write the files that :func:`sentence_config` and sentence-transformers read."""
     kinds = ["Transformer", "Pooling", *(["Normalize"] if config.embedding_unit else [])]
     modules = [
         {
@@ -54,15 +54,10 @@ def write_sentence_modules(folder: Path, config: ModelConfig) -> None:
         }
         for number, kind in enumerate(kinds)
     ]
-    _write(folder / MODULES, modules)
+    write_json(folder / MODULES, modules)
     pooling = folder / "1_Pooling"
-    pooling.mkdir()
     mean = {"word_embedding_dimension": config.model, "pooling_mode_mean_tokens": True}
     others = ("cls_token", "max_tokens", "mean_sqrt_len_tokens")
-    _write(pooling / "config.json", mean | {f"pooling_mode_{name}": False for name in others})
+    write_json(pooling / "config.json", mean | {f"pooling_mode_{name}": False for name in others})
     length = {"max_seq_length": config.context, "do_lower_case": False}
-    _write(folder / "sentence_bert_config.json", length)
-
-
-def _write(path: Path, content: object) -> None:
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    write_json(folder / "sentence_bert_config.json", length)

@@ -17,7 +17,7 @@ from clearhead.models.families.family import Family, Source
 
 @runtime_checkable
 class WeightFile(Protocol):
-    """What every reader offers."""
+    """The interface of every reader of tensors."""
 
     def names(self) -> list[str]:
         """Every tensor's name."""
@@ -27,9 +27,23 @@ class WeightFile(Protocol):
 
 
 def model_from_weights(
-    config: ModelConfig, family: Family, file: WeightFile, *, where: str, dtype: torch.dtype
+    config: ModelConfig,
+    family: Family,
+    file: WeightFile,
+    *,
+    where: str,
+    dtype: torch.dtype | None,
+    views: bool = False,
 ) -> Model:
-    """Build the model and put the file's tensors into it; every name must have its place."""
+    """Build the model and put the file's tensors into it; every name must have its place.
+
+    Without ``dtype`` the tensors keep theirs. With ``views`` they share the file's memory even
+    where their rows do not lie one after another; else those are copied.
+
+    Raises:
+        WeightNamesError: names are missing or unexpected; it lists all of them.
+        CheckpointError: a tensor has another shape than the config says, or is not floating point.
+    """
     if config.layers + (config.encoder_layers or 0) > len(file.names()):
         raise CheckpointError(
             f"{where} describes {config.layers + (config.encoder_layers or 0)} layers and holds "
@@ -40,41 +54,46 @@ def model_from_weights(
     model = _empty(config, where)
     sources = family.sources(config)
     found = _find(sources, family, file.names(), where)
-    state = {
-        ours: _taken(file, found[ours], sources[ours], shape, where).to(dtype).contiguous()
-        for ours, shape in _shapes(model).items()
-    }
+    state = {}
+    for ours, shape in _shapes(model).items():
+        tensor = _taken(file, found[ours], sources[ours], shape, where)
+        tensor = tensor if dtype is None else tensor.to(dtype)
+        state[ours] = tensor if views else tensor.contiguous()
     model.load_state_dict(state, strict=False, assign=True)
     return model.eval().requires_grad_(False)
 
 
-class _Undrawn(TorchFunctionMode):
-    """Leaves out the random numbers of weights without memory: to draw them, torch would import
-    its compiler first, which takes more than a second."""
+class _WithoutInitialisation(TorchFunctionMode):
+    """Skips the random initialisation of weights on the meta device, which have no memory.
+
+    Otherwise torch would import its compiler first, which takes more than a second.
+    """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func in _DRAWS:
+        if func in _INITIALISERS:
             return args[0] if args else kwargs["tensor"]
         return func(*args, **kwargs)
 
 
-_DRAWS = (Tensor.normal_, nn.init.normal_, nn.init.kaiming_uniform_, nn.init.uniform_)
+_INITIALISERS = (Tensor.normal_, nn.init.normal_, nn.init.kaiming_uniform_, nn.init.uniform_)
 
 
 def _empty(config: ModelConfig, where: str) -> Model:
-    """Shapes only: no memory, no random numbers."""
+    """Build the model on the meta device: shapes only, no memory, no random numbers."""
     try:
-        with torch.device("meta"), _Undrawn():
+        with torch.device("meta"), _WithoutInitialisation():
             return build(config)
     except RuntimeError as error:
-        said = str(error).partition("\n")[0]
-        raise CheckpointError(f"{where} describes an impossible model: {said}.") from error
+        message = str(error).partition("\n")[0]
+        raise CheckpointError(f"{where} describes an impossible model: {message}.") from error
 
 
 def _tied_as_in_the_file(config: ModelConfig, family: Family, file: WeightFile) -> ModelConfig:
-    """A config.json may say tied beside an output matrix of its own (Flan-T5 saved by newer
-    versions of transformers): then the matrix counts."""
+    """Return the config, untied if the file has an output matrix that differs from the embedding.
+
+    Flan-T5 saved by newer versions of transformers has one although its config.json says tied.
+    """
     apart = config.changed(tied=False)
     own = family.sources(apart).get("head.weight")
     if not config.tied or own is None or own.name not in file.names():
@@ -105,7 +124,7 @@ def _taken(file: WeightFile, name: str, source: Source, shape: torch.Size, where
 
 
 def weights_of(model: Model, family: Family) -> dict[str, Tensor]:
-    """The model's tensors under the family's names, as a checkpoint of that family holds them."""
+    """Return the model's tensors under the family's names, as a checkpoint of it holds them."""
     parts: dict[str, list[tuple[Source, Tensor]]] = {}
     parameters = dict(model.named_parameters())
     for ours, source in family.sources(model.config).items():
@@ -123,7 +142,7 @@ def _shapes(model: Model) -> dict[str, torch.Size]:
 def _find(
     sources: Mapping[str, Source], family: Family, there: list[str], where: str
 ) -> dict[str, str]:
-    """The name in the file of each of ours; checkpoints of the bare model leave the prefix out."""
+    """Return the file's name of each of our tensors; bare models leave the prefix out."""
     present, found = set(there), {}
     missing: dict[str, None] = {}
     for ours, source in sources.items():

@@ -1,1 +1,16 @@
-"""The command line: one thin file for each command."""
+"""The command line: one small module for each command. The order in which to read them:
+
+====================================================  ==========================================
+``main``                                              finds the command, shows errors
+``help_texts``, ``sampling_options``,                 options and texts that commands share
+``looking_options``
+``loading``, ``preparing``                            lines and bars for those who wait
+``look``, ``steps``, ``map``, ``heads``, ``diff``     commands that show attention
+``generate``, ``chat``, ``translate``                 commands that run models
+``models``                                            the command that lists and fetches models
+``train``, ``train_view``                             the command that trains, and its progress bar
+====================================================  ==========================================
+
+Heavy imports (torch, numba, rich) are inside functions, so that ``clearhead --help`` is quick. The
+folder has no public names: everything that a command does, a function of :mod:`clearhead` does.
+"""

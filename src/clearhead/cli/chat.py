@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clearhead.cli.generate import not_utf8, show_stream
+from clearhead.cli.help_texts import SectionedCommand, examples
 from clearhead.cli.loading import load_model
 from clearhead.cli.preparing import prepare_engine
 from clearhead.cli.sampling_options import sampling_options
@@ -21,31 +22,42 @@ from clearhead.errors import InputError
 if TYPE_CHECKING:
     from clearhead.generation.event import Event
     from clearhead.generation.session import Session
-    from clearhead.text.chat import ChatTemplate
+    from clearhead.text.chat.template import ChatTemplate
 
-COMMANDS = "/reset forgets everything, /save FILE writes the conversation as JSON, /exit leaves"
+COMMANDS = (
+    "/reset starts a new conversation, /save FILE writes the conversation as JSON, /exit leaves"
+)
 
 
-@click.command("chat")
+@click.command(
+    "chat",
+    cls=SectionedCommand,
+    short_help="Talk with a model.",
+    epilog=examples(
+        "clearhead chat",
+        'clearhead chat --system "You are a poet." --temperature 1',
+        "clearhead chat --model ./trained < questions.txt",
+    ),
+)
 @sampling_options
 @click.option("--max-tokens", "-n", type=int, default=512, show_default=True,
-              help="How many tokens an answer has at most.")  # fmt: skip
-@click.option("--system", help="What the model is told first, before the conversation.")
+              help="Maximum number of tokens of an answer.")  # fmt: skip
+@click.option("--system", help="System prompt: instructions that come before the conversation.")
 def command(model: str, engine: bool | None, system: str | None, **options: Any) -> None:
-    """Talk with a model. Piped, every line is one message.
+    """Talk with a model. From a pipe, every line is one message.
 
-    /reset forgets everything, /save FILE writes the conversation as JSON, /exit leaves; Ctrl-C ends
-    an answer.
+    In a chat, /reset starts a new conversation, /save FILE writes the conversation as JSON, and
+    /exit leaves. Ctrl-C ends an answer.
     """
     loaded = load_model(model)
     from clearhead.generation.session import Session
-    from clearhead.text.chat import ChatTemplate
+    from clearhead.text.chat.template import ChatTemplate
 
     if loaded.tokenizer is None:
-        raise InputError(f"{model} has no tokenizer, and so no words to chat in.")
+        raise InputError(f"{model} has no tokenizer, so it cannot read text.")
     session = Session(loaded, engine=engine)
     prepare_engine(loaded, engine)
-    talk = Conversation(session, ChatTemplate.of(loaded.tokenizer), options, system)
+    conversation = Conversation(session, ChatTemplate.of(loaded.tokenizer), options, system)
     typed = sys.stdin.isatty()
     if typed:
         with suppress(ImportError):  # not everywhere; it gives input() arrow keys and a history
@@ -55,7 +67,7 @@ def command(model: str, engine: bool | None, system: str | None, **options: Any)
         if line.strip() == "/exit":
             return
         if line.strip():
-            talk.hear(line, patient=typed)
+            conversation.handle(line, interactive=typed)
 
 
 def _line(typed: bool) -> str | None:
@@ -82,57 +94,57 @@ class Conversation:
     def __post_init__(self) -> None:
         self.reset()
 
-    def hear(self, line: str, *, patient: bool) -> None:
-        """A message to answer, or a command; ``patient``: Ctrl-C and errors end only the answer."""
+    def handle(self, line: str, *, interactive: bool) -> None:
+        """Answer a message or obey a command; ``interactive``: errors end only the answer."""
         word, _, rest = line.strip().partition(" ")
         if word == "/reset":
             self.reset()
         elif word == "/save":
             self.save(rest.strip())
         elif word.startswith("/"):
-            click.echo(f"{word} is no command: {COMMANDS}.", err=True)
+            click.echo(f"{word} is not a command: {COMMANDS}.", err=True)
         else:
-            self._answer(line, patient)
+            self._answer(line, interactive)
 
     def reset(self) -> None:
-        """Forget everything but what the model is told first."""
+        """Forget everything but the system prompt."""
         self.messages = [{"role": "system", "content": self.system}] if self.system else []
 
     def save(self, name: str) -> None:
         """Write the messages as JSON, whole or not at all."""
-        from clearhead.checkpoints.aside import written_aside
+        from clearhead.files.atomic_write import atomic_write
 
         if not name:
             click.echo("/save wants the name of a file: /save talk.json", err=True)
             return
         try:
-            with written_aside(Path(name)) as aside:
+            with atomic_write(Path(name)) as temporary:
                 text = json.dumps(self.messages, ensure_ascii=False, indent=2)
-                aside.write_text(text + "\n", encoding="utf-8")
+                temporary.write_text(text + "\n", encoding="utf-8")
         except OSError as error:
             click.echo(f"{name} cannot be written: {error.strerror}.", err=True)
         else:
             click.echo(f"{len(self.messages)} messages are in {name}", err=True)
 
-    def _answer(self, line: str, patient: bool) -> None:
+    def _answer(self, line: str, interactive: bool) -> None:
         self.messages.append({"role": "user", "content": line})
-        said: list[str] = []
+        pieces: list[str] = []
         try:
-            show_stream(self._events(said))
+            show_stream(self._events(pieces))
         except KeyboardInterrupt:
-            if not patient:
+            if not interactive:
                 raise
         except InputError as error:
             self.messages.pop()
-            if not patient:
+            if not interactive:
                 raise
-            click.echo(f"{error.message} /reset starts anew.", err=True)
+            click.echo(f"{error.message} /reset starts a new conversation.", err=True)
             return
-        self.messages.append({"role": "assistant", "content": "".join(said)})
+        self.messages.append({"role": "assistant", "content": "".join(pieces)})
         self._explain_end()
 
-    def _events(self, said: list[str]) -> Generator[Event, None, None]:
-        """The answer's events; ``said`` keeps their text, whatever ends them."""
+    def _events(self, pieces: list[str]) -> Generator[Event, None, None]:
+        """The answer's events; ``pieces`` collects their text, whatever ends them."""
         from clearhead.generation.generate import generate
 
         tokenizer = self.session.loaded.tokenizer
@@ -140,12 +152,12 @@ class Conversation:
         ids = tokenizer.encode(self.template.render(self.messages), special=False)
         self.finish = None
         for event in generate(self.session, ids, **self.options):
-            said.append(event.text)
+            pieces.append(event.text)
             self.finish = event.finish
             yield event
 
     def _explain_end(self) -> None:
         if self.finish == "max-tokens":
-            click.echo("(cut here: --max-tokens allows more)", err=True)
+            click.echo("(the answer reached --max-tokens)", err=True)
         elif self.finish == "context":
-            click.echo("(the context is full: /reset starts anew)", err=True)
+            click.echo("(the context is full: /reset starts a new conversation)", err=True)

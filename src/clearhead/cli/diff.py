@@ -1,4 +1,4 @@
-"""``clearhead diff``: what changed between two texts, two heads, two models or two traces."""
+"""``clearhead diff``: compares two texts, two heads, two models or two traces."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from clearhead.cli.help_texts import MODEL_OR_DEFAULT, SectionedCommand, examples
 from clearhead.cli.loading import waiting
 from clearhead.cli.looking_options import (
-    DEFAULT_MODEL,
     aid_options,
     aids_of,
     model_of,
@@ -19,23 +19,31 @@ from clearhead.cli.looking_options import (
 )
 
 
-@click.command("diff")
+@click.command(
+    "diff",
+    cls=SectionedCommand,
+    short_help="Compare two texts, heads, models or traces.",
+    epilog=examples(
+        'clearhead diff "He fed his dog." "She fed her dog."',
+        'clearhead diff "A text." --other-model ./trained',
+        'clearhead diff "A text." --head L16H5 --other-head L16H3',
+    ),
+)
 @click.argument("text", metavar="TEXT|FILE")
 @click.argument("other", metavar="[OTHER]", required=False)
-@click.option("--model", "-m", help=f"A name, a folder, a .gguf file or a hub id.  "
-              f"[default: {DEFAULT_MODEL}]")  # fmt: skip
-@click.option("--other-model", help="Compare with this model, on the same text.")
-@click.option("--head", help="Compare only this head: L16H5.")
-@click.option("--other-head", help="Compare with this head: L16H3.")
+@click.option("--model", "-m", help=MODEL_OR_DEFAULT)
+@click.option("--other-model", help="The second model, on the same text.")
+@click.option("--head", help="Compare only this head, such as L16H5.")
+@click.option("--other-head", help="The second head, such as L16H3.")
 @aid_options
 @output_options
 def command(text: str, other: str | None, **options: Any) -> None:
-    """Show what changed most from TEXT to OTHER, from a model or a head to another.
+    """Show where attention differs most between TEXT and OTHER.
 
-    Two texts (or two saved traces), or one text with --other-model or --other-head.
+    Compare two texts or two saved traces; or one text with --other-model or --other-head.
     """
     if other is None and options["other_model"] is None and options["other_head"] is None:
-        raise click.UsageError("a second text, --other-model or --other-head is wanted.")
+        raise click.UsageError("a second text, --other-model or --other-head is missing.")
     from clearhead.views.looking import diff
 
     before = _side(text, options["model"], options["head"], options)

@@ -1,4 +1,4 @@
-"""``clearhead generate``: writes on from a prompt, token by token."""
+"""``clearhead generate``: continues a prompt, token by token."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clearhead.cli.help_texts import SectionedCommand, examples
 from clearhead.cli.loading import load_model, waiting
 from clearhead.cli.preparing import prepare_engine
 from clearhead.cli.sampling_options import sampling_options
@@ -20,30 +21,49 @@ if TYPE_CHECKING:
     from clearhead.generation.event import Event
 
 
-@click.command("generate")
+@click.command(
+    "generate",
+    cls=SectionedCommand,
+    short_help="Continue a prompt, token by token.",
+    epilog=examples(
+        'clearhead generate "Students opened their"',
+        "clearhead generate --file story.txt --max-tokens 300",
+        'clearhead generate "Once" --samples 3 --seed 1',
+    ),
+)
 @click.argument("prompt", required=False)
 @click.option("--file", "-f", type=click.Path(), help="Read the prompt from a file; - is stdin.")
 @click.option("--max-tokens", "-n", type=int, default=128, show_default=True,
-              help="How many tokens at most.")  # fmt: skip
+              help="Maximum number of tokens.")  # fmt: skip
 @sampling_options
-@click.option("--samples", type=int, default=1, help="How many texts, written side by side.")
+@click.option(
+    "--samples",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Number of texts, generated side by side.",
+)
 @click.option("--alternatives", type=int, default=0, metavar="N",
-              help="With --json: the N likeliest tokens at each place.")  # fmt: skip
-@click.option("--slide", is_flag=True, help="Forget the beginning when the context is full.")
-@click.option("--json", "as_json", is_flag=True, help="One event per line, as JSON.")
+              help="With --json: report the N likeliest tokens at each position.")  # fmt: skip
+@click.option(
+    "--slide", is_flag=True, help="Drop the beginning of the text when the context is full."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one event per line, as JSON.")
 def command(
     prompt: str | None, file: str | None, model: str, engine: bool | None, as_json: bool,
     **options: Any,
 ) -> None:  # fmt: skip
-    """Write on from PROMPT, from a file, or from standard input when it is piped.
+    """Continue PROMPT, a file (--file), or standard input from a pipe.
 
-    Ctrl-C ends the text where it is.
+    Ctrl-C ends the text.
     """
     text = read_prompt(prompt, file)
     from clearhead.generation.generate import generate
 
     loaded = load_model(model)
-    events = generate(loaded, text, engine=engine, **options)  # refuses before anybody waits
+    events = generate(
+        loaded, text, engine=engine, **options
+    )  # bad arguments are refused before the wait
     prepare_engine(loaded, engine)
     if as_json:
         _show_json(events)
@@ -63,7 +83,7 @@ def read_prompt(prompt: str | None, file: str | None) -> str:
     if source == "-" or (source is None and not sys.stdin.isatty()):
         return _decoded(sys.stdin.buffer.read(), "standard input").removesuffix("\n")
     if source is None:
-        raise click.UsageError('a prompt is wanted: clearhead generate "Students opened their"')
+        raise click.UsageError('a prompt is missing: clearhead generate "Students opened their"')
     if file is None:
         return source
     try:
@@ -80,7 +100,7 @@ def _decoded(raw: bytes, where: str) -> str:
 
 
 def not_utf8(where: str, error: UnicodeDecodeError) -> InputError:
-    """What to say about text in another encoding."""
+    """The error for text in another encoding."""
     return InputError(
         f"{where} is not UTF-8 text (byte {error.start}).", hint="convert it, e.g. with iconv."
     )

@@ -1,4 +1,4 @@
-"""``clearhead heads``: what each head of a model does, with evidence."""
+"""``clearhead heads``: the role of each head of a model, with evidence."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clearhead.cli.help_texts import DEFAULT_MODEL, MODEL, SectionedCommand, examples
 from clearhead.cli.loading import load_model
 from clearhead.cli.looking_options import (
-    DEFAULT_MODEL,
     FILES,
     output_options,
     show_or_write,
@@ -25,7 +25,7 @@ from clearhead.errors import InputError
 if TYPE_CHECKING:
     from clearhead.checkpoints.load import Loaded
     from clearhead.explain.roles.counting import Progress
-    from clearhead.views.roles_shown import ShownRoles
+    from clearhead.views.roles.shown import ShownRoles
 
 
 HEAD = re.compile(r"([A-Z])(\d+)H(\d+)")
@@ -33,31 +33,41 @@ COUNTED = ("model", "properties", "words", "layers", "spacy")  # options that th
 KEPT = 8  # files of counts, some megabytes each
 
 
-@click.command("heads")
+@click.command(
+    "heads",
+    cls=SectionedCommand,
+    short_help="Find the role of each head of a model, with evidence.",
+    epilog=examples(
+        "clearhead heads",
+        "clearhead heads --model minilm --html heads.html",
+        "clearhead heads corpus.conllu --head L16H5",
+    ),
+)
 @click.argument("corpus", metavar="[CORPUS]", required=False)
 @click.option("--model", "-m", default=DEFAULT_MODEL, show_default=True,
-              help="A name (clearhead models), a folder, a .gguf file or a hub id.")  # fmt: skip
-@click.option("--head", help="Show one head with its examples: L16H5.")
+              help=MODEL)  # fmt: skip
+@click.option("--head", help="Show one head with its examples, such as L16H5.")
 @click.option("--property", "-p", "properties", multiple=True, metavar="NAME",
-              help="Look for this property only; may be repeated.")  # fmt: skip
-@click.option("--words", metavar="WORDS", help="Look for these words or phrases too: lion,the sea.")
-@click.option("--layers", metavar="NUMBERS", help="Count only these layers: 0,1,5.")
-@click.option("--spacy", metavar="PIPELINE", help="Annotate plain text with this pipeline of "
-              "spaCy: en_core_web_sm.")  # fmt: skip
-@click.option("--switch-off", type=click.IntRange(min=0), default=6, show_default=True,
-              metavar="N", help="Switch off the best heads of N roles: what changes?")  # fmt: skip
-@click.option("--all", "everything", is_flag=True, help="Every role in the table.")
-@click.option("--fresh", is_flag=True, help="Count anew what was counted before.")
+              help="Test only this property, such as 'rarest word'. May be repeated.")  # fmt: skip
+@click.option("--words", metavar="WORDS", help="Test these words or phrases too: lion,the sea.")
+@click.option("--layers", metavar="NUMBERS", help="Test only these layers: 0,1,5.")
+@click.option("--spacy", metavar="PIPELINE", help="Annotate plain text with this spaCy pipeline, "
+              "such as en_core_web_sm.")  # fmt: skip
+@click.option("--ablate", type=click.IntRange(min=0), default=6, show_default=True,
+              metavar="N",
+              help="Ablate the best heads of N roles, and measure the change.")  # fmt: skip
+@click.option("--all", "everything", is_flag=True, help="Show every role in the table.")
+@click.option("--fresh", is_flag=True, help="Count again instead of using the count cache.")
 @output_options
 def command(corpus: str | None = None, **options: Any) -> None:
-    """Say what each head of a model does, with evidence, or that no role was found.
+    """Find the role of each head of a model, with evidence, or report that none was found.
 
     CORPUS is a .conllu file, a .tsv of coreference (text, pronoun, antecedent), or plain text.
-    Without it, built-in text. An interrupted run goes on where it stopped, and what was counted is
-    not counted again to be shown in another way. With several processes (torchrun … -m clearhead
-    heads) each counts its share of the sentences.
+    Without CORPUS, a built-in text is used. Counts are cached: an interrupted run continues, and
+    another view of the same counts is quick. With torchrun, each process counts a share of the
+    sentences.
     """
-    from clearhead.explain.roles.sharing import process_share
+    from clearhead.explain.roles.processes import process_share
 
     with process_share() as share:
         shown = _found(corpus, options, share)
@@ -66,7 +76,7 @@ def command(corpus: str | None = None, **options: Any) -> None:
 
 
 def _found(corpus: str | None, options: dict[str, Any], share: tuple[int, int]) -> ShownRoles:
-    from clearhead.views.roles_shown import roles
+    from clearhead.views.roles.shown import roles
 
     _check(corpus, options)
     properties, layers = _properties(options), _layers(options["layers"])
@@ -81,19 +91,21 @@ def _found(corpus: str | None, options: dict[str, Any], share: tuple[int, int]) 
                 properties=properties,
                 layers=layers,
                 spacy=options["spacy"],
-                interventions=options["switch_off"],
+                interventions=options["ablate"],
                 keep=keep,
                 share=share,
                 progress=progress,
             )
     except KeyboardInterrupt:
         if keep.exists() and share[0] == 0:
-            click.echo("What was counted is kept: the same command goes on from there.", err=True)
+            click.echo(
+                "The counts so far are cached: the same command continues from there.", err=True
+            )
         raise
 
 
 def _check(corpus: str | None, options: dict[str, Any]) -> None:
-    """What can be said before a model is loaded."""
+    """Check what can be checked before a model is loaded."""
     if corpus is not None and not Path(corpus).exists():
         raise InputError(
             f"there is no file {corpus!r}.",
@@ -104,7 +116,7 @@ def _check(corpus: str | None, options: dict[str, Any]) -> None:
 
 
 def _check_head(head: str | None, loaded: Loaded) -> None:
-    """Whether the model has the head, before everything is counted for it."""
+    """Refuse a head that the model does not have, before anything is counted."""
     if head is None:
         return
     name = HEAD.fullmatch(head)
@@ -120,8 +132,8 @@ def _check_head(head: str | None, loaded: Loaded) -> None:
 
 
 def _counts_file(corpus: str | None, options: dict[str, Any], share: tuple[int, int]) -> Path:
-    """Where the counts of this work are kept; of those of other works only the newest stay."""
-    from clearhead.checkpoints.cache_folder import cache_folder
+    """The file that caches the counts of these options; only the newest files are kept."""
+    from clearhead.checkpoints.store.cache_folder import cache_folder
 
     work = [corpus and str(Path(corpus).resolve()), *(options[name] for name in COUNTED), share]
     name = hashlib.blake2b(repr(work).encode(), digest_size=8).hexdigest()
@@ -136,8 +148,8 @@ def _counts_file(corpus: str | None, options: dict[str, Any], share: tuple[int, 
 
 
 def _properties(options: dict[str, Any]) -> list[Any] | None:
-    """The properties of the options; None: all built-in ones."""
-    from clearhead.explain.roles.built_in import BUILT_IN, given_words
+    """The properties that the options name; None for all built-in ones."""
+    from clearhead.explain.roles.built_in_properties import BUILT_IN, given_words
 
     chosen: list[Any] = list(options["properties"]) or list(BUILT_IN)
     if options["words"]:
@@ -157,7 +169,7 @@ def _layers(given: str | None) -> list[int] | None:
 def _show(shown: ShownRoles, options: dict[str, Any], corpus: str | None) -> None:
     from rich.console import Console, Group
 
-    from clearhead.views.roles_terminal import SHOWN, evidence_parts, roles_parts
+    from clearhead.views.roles.terminal import SHOWN, evidence_parts, roles_parts
 
     if any(options.get(name) is not None for name in FILES) or options.get("open_page"):
         show_or_write(shown, options)
@@ -169,12 +181,12 @@ def _show(shown: ShownRoles, options: dict[str, Any], corpus: str | None) -> Non
         return
     most = None if options["everything"] else SHOWN
     console.print(Group(*roles_parts(shown.insight, console.width, most)))
-    said = "" if corpus is None else f" {corpus}"
-    said += "" if options["model"] == DEFAULT_MODEL else f" --model {options['model']}"
+    arguments = "" if corpus is None else f" {corpus}"
+    arguments += "" if options["model"] == DEFAULT_MODEL else f" --model {options['model']}"
     first = next((role.head for role in shown.insight.named if role.kind != "rest"), "L0H0")
     try_next(
-        f"heads{said} --head {first}      its examples, in their sentences",
-        f"heads{said} --html heads.html      everything, to click through",
+        f"heads{arguments} --head {first}      its examples, in their sentences",
+        f"heads{arguments} --html heads.html      everything, to click through",
         "heads your.conllu      your own annotated text; --model minilm another model",
     )
 

@@ -12,7 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from clearhead.checkpoints.load import Loaded
-    from clearhead.checkpoints.wheel import Progress
+    from clearhead.checkpoints.store.wheel import Progress
 
 PATIENCE = 2.0  # seconds without a word
 CLEAR_LINE = "\r\x1b[K"

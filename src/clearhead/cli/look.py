@@ -1,4 +1,4 @@
-"""``clearhead look``: where the words of a text look, in a picture."""
+"""``clearhead look``: the words that each word of a text attends to, in a picture."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clearhead.cli.help_texts import DEFAULT_MODEL, MODEL_OR_DEFAULT, SectionedCommand, examples
 from clearhead.cli.loading import waiting
 from clearhead.cli.looking_options import (
-    DEFAULT_MODEL,
     aid_options,
     aids_of,
     model_of,
@@ -24,30 +24,40 @@ from clearhead.errors import StoreError
 
 if TYPE_CHECKING:
     from clearhead.checkpoints.load import Loaded
-    from clearhead.views.shown import Shown
+    from clearhead.views.shown import ShownLook
 
 SENTENCE = "The kids were scared of the lions, so they left right away."
 QUOTED = 64  # characters of a text that is repeated
 BUILT_IN, DATE = "dates", "3rd of March 2021"
 
 
-@click.command("look")
-@click.argument("text", metavar="TEXT|FILE", required=False)
-@click.option("--model", "-m", help=f"A name (clearhead models), a folder, a .gguf file or a hub "
-              f"id.  [default: {DEFAULT_MODEL}]")  # fmt: skip
-@click.option("--word", "-w", help="The word that asks: they, or they#2 for the second, or 9.")
-@click.option("--head", help="The head to show: L16H5; L16 for a layer; all.")
-@click.option("--source", help="For a translation model: what its encoder reads (TEXT is then what "
-              "its decoder reads).")  # fmt: skip
+@click.command(
+    "look",
+    cls=SectionedCommand,
+    short_help="Show which words each word of a text attends to.",
+    epilog=examples(
+        "clearhead look",
+        'clearhead look "The kids left, as they were scared." --word they',
+        "clearhead look essay.txt --head L16H5 --html look.html --open",
+    ),
+)
+@click.argument("text", metavar="[TEXT|FILE]", required=False)
+@click.option("--model", "-m", help=MODEL_OR_DEFAULT)
+@click.option(
+    "--word", "-w", help="Query word: they; they#2 for its second occurrence; 9 for position 9."
+)
+@click.option("--head", help="Head: L16H5; L16 for a whole layer; all.")
+@click.option("--source", help="For an encoder-decoder: the text that its encoder reads; "
+              "TEXT is then the text of its decoder.")  # fmt: skip
 @click.option("--generate", "-n", type=int, default=0, metavar="N",
-              help="Write N tokens more, and show what each looked at.")  # fmt: skip
+              help="Generate N more tokens, and show what each attends to.")  # fmt: skip
 @aid_options
 @output_options
 def command(text: str | None = None, model: str | None = None, **options: Any) -> None:
-    """See where each word of TEXT looks: which words a transformer attends to.
+    """Show which words each word of TEXT attends to.
 
-    TEXT is a sentence, a text file, a saved trace, or - for standard input. Without it, an example.
-    The word and the head that are shown first are the most telling ones, unless you choose.
+    TEXT is a sentence, a text file, a saved trace, or - for standard input. Without TEXT, it shows
+    an example. Without --word and --head, it shows the most salient word and head.
     """
     if text is None:
         shown, other = _example(model, options)
@@ -55,11 +65,11 @@ def command(text: str | None = None, model: str | None = None, **options: Any) -
         shown, other = _looked(text, model, options), False
     if show_or_write(shown, options):
         if other:
-            _say_how_to_get(DEFAULT_MODEL)
+            _explain_how_to_get(DEFAULT_MODEL)
         try_next(*_tries(shown, text))
 
 
-def _looked(text: str, model: str | None, options: dict[str, Any]) -> Shown:
+def _looked(text: str, model: str | None, options: dict[str, Any]) -> ShownLook:
     from clearhead.views.looking import look
 
     chosen = {name: options[name] for name in ("word", "head")} | aids_of(options)
@@ -70,7 +80,7 @@ def _looked(text: str, model: str | None, options: dict[str, Any]) -> Shown:
     return _run(model_of(model), read, options)
 
 
-def _example(model: str | None, options: dict[str, Any]) -> tuple[Shown, bool]:
+def _example(model: str | None, options: dict[str, Any]) -> tuple[ShownLook, bool]:
     """The sentence of the textbook; offline without its model, the built-in one."""
     if model is not None:
         return _run_example(model_of(model), options), False
@@ -81,32 +91,32 @@ def _example(model: str | None, options: dict[str, Any]) -> tuple[Shown, bool]:
         return _run(model_of(BUILT_IN), DATE, chosen), True
 
 
-def _run_example(loaded: Loaded, options: dict[str, Any]) -> Shown:
+def _run_example(loaded: Loaded, options: dict[str, Any]) -> ShownLook:
     return _run(loaded, DATE if loaded.name == BUILT_IN else SENTENCE, options)
 
 
-def _run(loaded: Loaded, text: str, options: dict[str, Any]) -> Shown:
+def _run(loaded: Loaded, text: str, options: dict[str, Any]) -> ShownLook:
     from clearhead.views.looking import look
 
     chosen = {name: options[name] for name in ("word", "head", "source", "generate")}
     with waiting("looking …"):
         shown = look(loaded, text, **chosen, **aids_of(options))
-        shown.why  # noqa: B018 (a wrong word or head is told before anything is drawn)
+        shown.why  # noqa: B018 (a wrong word or head is reported before anything is drawn)
     return shown
 
 
-def _say_how_to_get(name: str) -> None:
+def _explain_how_to_get(name: str) -> None:
     click.echo(
         f"\nThis is the built-in model {BUILT_IN}: {name} is not on this machine and could not be "
         f"fetched.\nWith a connection, get it once: {program()} models pull {name}\n"
     )
 
 
-def _tries(shown: Shown, text: str | None) -> list[str]:
-    said = "" if text is None else f" {_quoted(text)}"
-    full = said or f" {_quoted(DATE if shown.name == BUILT_IN else SENTENCE)}"
+def _tries(shown: ShownLook, text: str | None) -> list[str]:
+    given = "" if text is None else f" {_quoted(text)}"
+    full = given or f" {_quoted(DATE if shown.name == BUILT_IN else SENTENCE)}"
     model = f" --model {shown.name}" if shown.name not in ("", DEFAULT_MODEL) else ""
-    tries = [f"look{said}{model} --html look.html --open   # every head, in your browser"]
+    tries = [f"look{given}{model} --html look.html --open   # every head, in your browser"]
     if "H" in shown.chosen_head:
         word = _quoted(shown.rows[shown.chosen_word].text)
         chosen = f"--head {shown.chosen_head} --word {word}"

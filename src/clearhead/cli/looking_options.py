@@ -1,4 +1,4 @@
-"""What ``look``, ``steps``, ``diff`` and ``map`` share: options, reading texts, showing results."""
+"""Shared by ``look``, ``steps``, ``diff`` and ``map``: options, texts to read, results to show."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from clearhead.cli.generate import read_prompt
+from clearhead.cli.help_texts import DEFAULT_MODEL
 from clearhead.cli.loading import load_model, waiting
 from clearhead.errors import InputError
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from clearhead.trace.seen import Seen
     from clearhead.views.shown import Shown
 
-DEFAULT_MODEL = "smollm2"
 FILES = ("html", "svg", "png", "json", "csv")
 LONGEST_PATH = 255
 FILE_ENDINGS = (".txt", ".md", ".rst", ".trace", ".csv", ".tsv", ".json", ".html", ".py", "/")
@@ -28,14 +28,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 AIDS = (
     click.option("--tokens", is_flag=True, help="Show tokens instead of whole words."),
     click.option("--hide", type=click.Choice(["first and special", "special", "nothing"]),
-                 default="first and special", show_default=True,
-                 help="Which columns to leave out; their mass is shown."),
+                 default="first and special", metavar="WHICH",
+                 help="Columns to leave out: 'first and special' (the default), 'special' or "
+                 "'nothing'. Their total weight is still shown."),
     click.option("--colour", type=click.Choice(["linear", "log"]), default="linear",
-                 show_default=True, help="How colours follow the numbers."),
+                 show_default=True, help="Colour scale."),
     click.option("--pool", type=click.Choice(["max", "mean", "sum"]), default="max",
-                 show_default=True, help="How several heads become one."),
+                 show_default=True, help="How several heads are combined."),
     click.option("--measure", type=click.Choice(["weight", "value"]), default="weight",
-                 show_default=True, help="Weights, or weight times the length of v."),
+                 show_default=True,
+                 help="Attention weight, or weight times the norm of the value vector."),
 )  # fmt: skip
 OUTPUTS = (
     click.option("--html", type=click.Path(), metavar="OUT", help="Write an interactive page."),
@@ -75,9 +77,9 @@ def text_of(given: str) -> str:
     if is_file(given):
         return read_prompt(None, given)
     if _means_a_file(given):
-        what = "is a folder" if Path(given).is_dir() else "is not there"
+        what = "is a folder" if Path(given).is_dir() else "does not exist"
         raise InputError(
-            f"{given} {what}: a text, a text file, a saved trace or - is wanted.",
+            f"{given} {what}; wanted: a text, a text file, a saved trace or -.",
             hint=f"to look at these characters themselves: echo {shlex.quote(given)} | "
             f"{program()} look -",
         )
@@ -85,14 +87,14 @@ def text_of(given: str) -> str:
 
 
 def _means_a_file(given: str) -> bool:
-    """Whether an argument that is no file was most likely meant as one."""
+    """True if an argument that is not a file was most likely meant as one."""
     if len(given) > LONGEST_PATH or not given.isprintable() or any(map(str.isspace, given)):
         return False
     return given.endswith(FILE_ENDINGS) or given.startswith(("./", "../", "/", "~/"))
 
 
 def is_file(given: str) -> bool:
-    """Whether an argument names a file that is there."""
+    """True if an argument names an existing file."""
     if not given or len(given) > LONGEST_PATH or "\n" in given:
         return False
     try:
@@ -115,8 +117,8 @@ def model_of(name: str | None) -> Loaded:
     return load_model(DEFAULT_MODEL if name is None else name)
 
 
-def show_or_write(shown: Shown, options: dict[str, Any]) -> bool:
-    """Write the files that were asked for, or show the result; whether it was shown."""
+def show_or_write(shown: Shown[object], options: dict[str, Any]) -> bool:
+    """Write the files that the options name, or show the result; True if it was shown."""
     wanted = {name: options[name] for name in FILES if options.get(name) is not None}
     opening = bool(options.get("open_page"))
     for name, path in wanted.items():
@@ -137,7 +139,7 @@ def print_insight(insight: object) -> None:
     """Show an insight in the terminal."""
     from rich.console import Console, Group
 
-    from clearhead.views.terminal import show
+    from clearhead.views.terminal.render import show
 
     console = Console(highlight=False)
     with waiting("looking …"):
@@ -152,20 +154,20 @@ def program() -> str:
 
 
 def try_next(*lines: str) -> None:
-    """The last words of a command: what else could be tried."""
+    """Suggest other commands at the end of a command's output."""
     click.echo("Try next:")
     for line in lines:
         click.echo(f"  {program()} {line}")
 
 
-def _written(shown: Shown, name: str, path: str, opening: bool) -> Path | None:
+def _written(shown: Shown[object], name: str, path: str, opening: bool) -> Path | None:
     if path != "-":
         if name == "html":
             return Path(shown.html(path, open=opening))
         return Path(getattr(shown, name)(path))
     content = getattr(shown, name)()
     if isinstance(content, bytes) and sys.stdout.isatty():
-        raise InputError("a PNG is no text for a terminal.", hint="--png picture.png")
+        raise InputError("a PNG cannot be printed in a terminal.", hint="--png picture.png")
     click.echo(content, nl=False)
     return None
 

@@ -1,4 +1,4 @@
-"""``clearhead``: finds the command, shows errors with a hint and without a traceback."""
+"""``clearhead``: finds the command; shows errors with a hint and without a traceback."""
 
 from __future__ import annotations
 
@@ -8,32 +8,36 @@ import sys
 import click
 
 from clearhead import __version__
+from clearhead.cli.help_texts import examples
 from clearhead.errors import ClearheadError
 
-COMMANDS = {
-    "chat": "clearhead.cli.chat",
-    "diff": "clearhead.cli.diff",
-    "generate": "clearhead.cli.generate",
-    "heads": "clearhead.cli.heads",
-    "look": "clearhead.cli.look",
-    "map": "clearhead.cli.map",
-    "models": "clearhead.cli.models",
-    "steps": "clearhead.cli.steps",
-    "train": "clearhead.cli.train",
-    "translate": "clearhead.cli.translate",
+SECTIONS = {
+    "See attention": ("look", "steps", "map", "heads", "diff"),
+    "Run models": ("generate", "chat", "translate"),
+    "Get models": ("models", "train"),
 }
-MAIN_JOB = "look"
+COMMANDS = {name: f"clearhead.cli.{name}" for section in SECTIONS.values() for name in section}
+DEFAULT_COMMAND = "look"
 
 
 class LazyGroup(click.Group):
-    """Loads only the command that is called, so that help and errors come at once."""
+    """Imports a command only when it is needed, so that help and errors come at once."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Every command, in alphabetical order."""
-        return sorted(COMMANDS)
+        """Every command, in the order of the sections."""
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in sections, each with its one-line help."""
+        for title, names in SECTIONS.items():
+            commands = ((name, self.get_command(ctx, name)) for name in names)
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name, found.get_short_help_str(70)) for name, found in commands if found]
+                )
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The ``command`` of the module that bears the name."""
+        """The ``command`` of the module of that name."""
         if cmd_name not in COMMANDS:
             return None
         command = importlib.import_module(COMMANDS[cmd_name]).command
@@ -43,6 +47,12 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
+    epilog=examples(
+        "clearhead",
+        'clearhead look "The kids left, as they were scared." --word they',
+        'clearhead generate "Students opened their"',
+        "clearhead COMMAND --help",
+    ),
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -51,10 +61,10 @@ class LazyGroup(click.Group):
 def cli(context: click.Context) -> None:
     """See, number by number, what any transformer attends to - at full speed.
 
-    Without a command: the main job, a look at a sentence with the default model.
+    Without a command, it shows an example: clearhead look.
     """
     if context.invoked_subcommand is None:
-        command = cli.get_command(context, MAIN_JOB)
+        command = cli.get_command(context, DEFAULT_COMMAND)
         assert command is not None
         context.invoke(command)
 

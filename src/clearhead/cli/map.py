@@ -1,4 +1,4 @@
-"""``clearhead map``: a head's whole map of a long text, as a picture."""
+"""``clearhead map``: the whole attention map of one head over a long text, as a picture."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from clearhead.cli.help_texts import MODEL_OR_DEFAULT, SectionedCommand, examples
 from clearhead.cli.loading import waiting
 from clearhead.cli.looking_options import (
-    DEFAULT_MODEL,
     aid_options,
     aids_of,
     model_of,
@@ -19,24 +19,29 @@ from clearhead.cli.looking_options import (
 )
 
 
-@click.command("map")
+@click.command(
+    "map",
+    cls=SectionedCommand,
+    short_help="Draw the attention map of one head over a long text.",
+    epilog=examples(
+        "clearhead map chapter.txt --head L16H5 --png map.png",
+        "clearhead map run.trace --size 256",
+    ),
+)
 @click.argument("file", metavar="FILE|TEXT")
-@click.option("--model", "-m", help=f"A name, a folder, a .gguf file or a hub id.  "
-              f"[default: {DEFAULT_MODEL}]")  # fmt: skip
-@click.option("--head", help="The head: L16H5. The most telling one unless given.")
+@click.option("--model", "-m", help=MODEL_OR_DEFAULT)
+@click.option("--head", help="Head, such as L16H5.  [default: the most salient one]")
 @click.option("--size", type=click.IntRange(1, 2048), default=512, show_default=True,
-              help="Cells on a side, at most.")  # fmt: skip
+              help="Maximum number of cells on a side.")  # fmt: skip
 @aid_options
 @output_options
 def command(file: str, model: str | None, head: str | None, size: int, **options: Any) -> None:
-    """Show the whole attention map of one head over a long text.
+    """Draw the whole attention map of one head over a long text.
 
-    Neighbouring tokens share a cell, which shows the largest of their weights (or --pool mean,
-    sum). FILE is a text, a saved trace, or - for standard input.
+    FILE is a text file, a text, a saved trace, or - for standard input. Neighbouring tokens share a
+    cell, which shows their largest weight (or their mean or sum: --pool).
     """
-    from clearhead.explain.long_map import long_map
     from clearhead.views.looking import look
-    from clearhead.views.shown import Shown
 
     aids = aids_of(options)
     trace = opened(file)
@@ -47,5 +52,5 @@ def command(file: str, model: str | None, head: str | None, size: int, **options
     else:
         shown = look(trace, head=head, **aids)
     with waiting("computing the map …"):
-        picture = long_map(shown.insight, size=size)
-    show_or_write(Shown(picture), options)
+        picture = shown.map(size=size)
+    show_or_write(picture, options)

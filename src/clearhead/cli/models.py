@@ -1,4 +1,4 @@
-"""``clearhead models``: what there is, fetching it, checking it, removing it."""
+"""``clearhead models``: lists, fetches, checks and removes models."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ import json
 from typing import Any
 
 import click
-from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-from rich.table import Table
 
-from clearhead.checkpoints.catalogue import CatalogueEntry
-from clearhead.checkpoints.hub import fetch_from_hub, is_hub_id
-from clearhead.checkpoints.store import ModelStore
+from clearhead.checkpoints.store.catalogue import CatalogueEntry
+from clearhead.checkpoints.store.hub import fetch_from_hub, is_hub_id
+from clearhead.checkpoints.store.model_store import ModelStore
+from clearhead.cli.help_texts import SectionedCommand, examples
 from clearhead.errors import StoreError
 
 COLUMNS = ("name", "kind", "layers×heads", "parameters", "size", "where", "licence")
 
 
-@click.group(name="models", invoke_without_command=True)
+@click.group(name="models", invoke_without_command=True,
+             short_help="List, fetch, check and remove models.", epilog=examples(
+    "clearhead models",
+    "clearhead models pull minilm",
+    "clearhead models info dates",
+))  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:
-    """List the models that clearhead knows by name; pull, check or remove them."""
+    """List the models that have a name; fetch, check or remove them.
+
+    Without a command, it prints the list.
+    """
     if context.invoked_subcommand is not None:
         return
     store = ModelStore()
@@ -33,13 +38,19 @@ def command(context: click.Context, as_json: bool) -> None:
         _show_list(store)
 
 
-@command.command()
+@command.command(cls=SectionedCommand, short_help="Fetch a model.", epilog=examples(
+    "clearhead models pull smollm2",
+    "clearhead models pull Qwen/Qwen3-0.6B",
+))  # fmt: skip
 @click.argument("name")
 def pull(name: str) -> None:
     """Fetch model NAME, or fetch it again if its files are damaged.
 
-    NAME is a name from the list, or a model on the hub: org/name or org/name/file.gguf.
+    NAME is a name of the list, or a model on the hub: org/name or org/name/file.gguf.
     """
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -59,7 +70,7 @@ def pull(name: str) -> None:
     click.echo(f"{name} is here: {path}")
 
 
-@command.command()
+@command.command(short_help="Delete a model.", epilog=examples("clearhead models remove minilm"))
 @click.argument("name")
 def remove(name: str) -> None:
     """Delete the files of model NAME from this machine."""
@@ -68,11 +79,12 @@ def remove(name: str) -> None:
     click.echo(f"{name} is removed from {store.folder_of(name).parent}")
 
 
-@command.command()
+@command.command(cls=SectionedCommand, short_help="Describe a model and check its files.",
+                 epilog=examples("clearhead models info smollm2"))  # fmt: skip
 @click.argument("name")
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the description as JSON.")
 def info(name: str, as_json: bool) -> None:
-    """Show what is known about model NAME, and check its files against their SHA-256."""
+    """Describe model NAME, and check its files against their SHA-256."""
     from clearhead.checkpoints.model_facts import facts_of
 
     store = ModelStore()
@@ -155,6 +167,10 @@ def _millions(count: int) -> str:
 
 
 def _show_list(store: ModelStore) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
     rows = [_row(store, entry) for entry in store.catalogue.values()]
     console = Console()
     if console.is_terminal:

@@ -22,7 +22,7 @@ def prepare_engine(loaded: Loaded, engine: bool | None) -> None:
     """
     if engine is False:
         return
-    from clearhead.generation.engine_runner import engine_of, engine_supports
+    from clearhead.engine.runner import engine_of, engine_supports
     from clearhead.models.encoder import Encoder
 
     if isinstance(loaded.model, Encoder) or not engine_supports(loaded):

@@ -1,4 +1,4 @@
-"""The options that ``generate`` and ``chat`` share: how tokens are chosen."""
+"""The options that ``generate`` and ``chat`` share: the model and the sampling."""
 
 from __future__ import annotations
 
@@ -7,30 +7,35 @@ from typing import Any, TypeVar
 
 import click
 
+from clearhead.cli.help_texts import DEFAULT_MODEL, MODEL
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 OPTIONS = (
-    click.option("--model", "-m", default="smollm2", show_default=True,
-                 help="A name (clearhead models), a folder, a .gguf file or a hub id."),
+    click.option("--model", "-m", default=DEFAULT_MODEL, show_default=True,
+                 help=MODEL),
     click.option("--temperature", "-t", type=float,
-                 help="0: always the likeliest token. 0.7 unless given."),
-    click.option("--top-k", type=int, help="Only the K likeliest tokens."),
-    click.option("--top-p", type=float, help="Only the likeliest tokens, up to this mass."),
+                 help="Temperature; 0 always takes the likeliest token.  [default: 0.7]"),
+    click.option("--top-k", type=int, help="Sample from the K likeliest tokens."),
+    click.option("--top-p", type=float,
+                 help="Sample from the likeliest tokens, up to this total probability."),
     click.option("--min-p", type=float,
-                 help="Only tokens at least so many times as likely as the likeliest."),
-    click.option("--typical", type=float, help="Only tokens of typical surprise, up to this mass."),
+                 help="Sample from tokens with at least this share of the highest probability."),
+    click.option("--typical", type=float,
+                 help="Locally typical sampling, up to this total probability."),
     click.option("--repetition-penalty", type=float, default=1.0,
-                 help="Above 1: against tokens that were there before."),
+                 help="Above 1: make tokens of the prompt and the text less likely."),
     click.option("--presence-penalty", type=float, default=0.0,
-                 help="Above 0: against tokens that were written before."),
+                 help="Above 0: make tokens of the text less likely."),
     click.option("--frequency-penalty", type=float, default=0.0,
-                 help="The same, for each time that they were."),
-    click.option("--stop", multiple=True, help="End at this text; may be given several times."),
-    click.option("--seed", type=int, help="The same seed gives the same text."),
+                 help="Above 0: the same, for each time that the token occurs."),
+    click.option("--stop", multiple=True, help="Stop at this text. May be repeated."),
+    click.option("--seed", type=int, help="Random seed: the same seed gives the same text."),
     click.option("--speculate", type=int, default=0, metavar="N",
-                 help="Guess up to N tokens ahead from the text itself: faster where it repeats."),
+                 help="Speculative decoding: guess up to N tokens from the text so far. The text "
+                 "stays the same; repetitive texts are faster."),
     click.option("--engine/--no-engine", default=None,
-                 help="Insist on the CPU engine, or on torch; chosen by itself otherwise."),
+                 help="Require the CPU engine, or use torch.  [default: the faster one]"),
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""How a training run is shown: a bar with the loss, samples on the way, the curve at the end."""
+"""The view of a training run: a bar with the loss, samples, and the curve at the end."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clearhead.cli.loading import waiting
 from clearhead.cli.looking_options import program
 from clearhead.errors import MissingExtraError
-from clearhead.text.json_file import write_text
+from clearhead.files.text_file import write_text
 from clearhead.training.curve import Curve
 from clearhead.training.events import Event, Finished, Sampled, Started, Stepped, Validated
 
 if TYPE_CHECKING:
     from rich.progress import Progress
-
-    from clearhead.models.config import ModelConfig
-    from clearhead.training.run_folder import RunFolder
 
 RECENT = 20  # steps that the shown loss and speed are the mean of
 
@@ -28,13 +26,14 @@ RECENT = 20  # steps that the shown loss and speed are the mean of
 class TrainView:
     """Listens to a run's events and shows them."""
 
-    def __init__(self, folder: RunFolder, config: ModelConfig, *, tensorboard: bool) -> None:
-        self.folder, self.config = folder, config
+    def __init__(self, out: Path, *, tensorboard: bool) -> None:
+        self.out, self.tensorboard = out, tensorboard
+        self.started: Started | None = None
         self.recent: deque[Stepped] = deque(maxlen=RECENT)
         self.validation = ""
         self.sample: Sampled | None = None
         self.finished: Finished | None = None
-        self.board = _board(folder.inside) if tensorboard else None
+        self.board: Any = None
 
     def show(self, events: Iterator[Event]) -> None:
         """Show every event as it comes."""
@@ -45,12 +44,16 @@ class TrainView:
         console = Console(stderr=True)
         with Progress(*columns, console=console, transient=True) as bar:
             self.task = bar.add_task("", total=None)
+            with waiting("reading the texts …"):
+                self._take(next(events), bar)
             for event in events:
                 self._take(event, bar)
 
     def _take(self, event: Event, bar: Progress) -> None:
         if isinstance(event, Started):
-            click.echo(self._opening(event))
+            self.started = event
+            self.board = _board(self.out / "training") if self.tensorboard else None
+            click.echo(_opening(event))
             bar.update(self.task, completed=event.step, total=event.total)
         elif isinstance(event, Stepped):
             self.recent.append(event)
@@ -68,14 +71,6 @@ class TrainView:
             self.finished = event
         self._to_board(event)
 
-    def _opening(self, event: Started) -> str:
-        kind = "encoder-decoder" if self.config.kind == "encoder-decoder" else "language model"
-        begun = f"continues after step {event.step}" if event.step else "begins"
-        return (
-            f"{kind} of {event.parameters:,} parameters, vocabulary {self.config.vocab:,}; "
-            f"{event.batches_per_pass} steps go once through the data; training {begun}"
-        )
-
     def _state(self, event: Stepped) -> str:
         loss = sum(step.loss for step in self.recent) / len(self.recent)
         seconds = sum(step.seconds for step in self.recent)
@@ -83,26 +78,29 @@ class TrainView:
         total = "" if event.total is None else f"/{event.total}"
         return f"step {event.step}{total}  loss {loss:.3f}{self.validation}  {speed:,.0f} tokens/s"
 
-    def finish(self, out: Path) -> None:
-        """The curve, and what to do with the model."""
-        curve = Curve.from_log(self.folder.lines())
-        picture = self.folder.inside / "curve.svg"
-        write_text(picture, curve.svg(f"{out.name}: loss"))
+    def finish(self) -> None:
+        """Show the curve and the command that tries the model."""
+        from clearhead.training.run_folder import RunFolder
+
+        assert self.started is not None and self.finished is not None
+        folder = RunFolder(self.out)
+        curve = Curve.from_log(folder.lines())
+        picture = folder.inside / "curve.svg"
+        write_text(picture, curve.svg(f"{self.out.name}: loss"))
         click.echo("\n" + curve.text() + "\n")
-        assert self.finished is not None
         if self.finished.loss is not None:
             click.echo(
                 f"validation loss {self.finished.loss:.4f}, weights of {self.finished.weights}"
-                + (" (no new best for a while: stopped early)"
+                + (" (stopped early: no new best for a while)"
                    if self.finished.reason == "patience" else "")
             )  # fmt: skip
-        click.echo(f"the curve as a picture: {_shown(picture)}")
+        click.echo(f"loss curve: {_shown(picture)}")
         if self.board is not None:
             self.board.close()
         prompt = _one_line(self.sample.prompt if self.sample else "Once upon a time", 40)
-        verb = "translate" if self.config.kind == "encoder-decoder" else "generate"
+        verb = "translate" if self.started.config.kind == "encoder-decoder" else "generate"
         click.echo(
-            f"try it: {program()} {verb} --model {shlex.quote(str(out))} {shlex.quote(prompt)}"
+            f"try it: {program()} {verb} --model {shlex.quote(str(self.out))} {shlex.quote(prompt)}"
         )
 
     def _to_board(self, event: Event) -> None:
@@ -113,6 +111,15 @@ class TrainView:
             self.board.add_scalar("rate", event.rate, event.step)
         elif isinstance(event, Validated):
             self.board.add_scalar("loss/validation", event.loss, event.step)
+
+
+def _opening(event: Started) -> str:
+    kind = "encoder-decoder" if event.config.kind == "encoder-decoder" else "language model"
+    begun = f"continues after step {event.step}" if event.step else "begins"
+    return (
+        f"{kind} of {event.parameters:,} parameters, vocabulary {event.config.vocab:,}; "
+        f"one epoch is {event.batches_per_pass} steps; training {begun}"
+    )
 
 
 def _board(folder: Path) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clearhead.cli.generate import not_utf8
+from clearhead.cli.help_texts import SectionedCommand, examples
 from clearhead.cli.loading import load_model
 from clearhead.cli.preparing import prepare_engine
 from clearhead.errors import InputError
@@ -20,28 +21,40 @@ if TYPE_CHECKING:
     from clearhead.generation.beam_search import Hypothesis
 
 
-@click.command("translate")
-@click.argument("texts", metavar="TEXT...", nargs=-1)
-@click.option("--model", "-m", required=True, help="An encoder-decoder: a folder or a hub id.")
+@click.command(
+    "translate",
+    cls=SectionedCommand,
+    short_help="Translate texts with an encoder-decoder model.",
+    epilog=examples(
+        'clearhead translate --model dates "3rd of March 2021"',
+        "clearhead translate --model ./trained < lines.txt",
+    ),
+)
+@click.argument("texts", metavar="[TEXT]...", nargs=-1)
+@click.option("--model", "-m", required=True,
+              help="Encoder-decoder model: a name, a folder or a hub id.")  # fmt: skip
 @click.option("--beams", "-b", type=int, default=5, show_default=True,
-              help="How many beginnings to follow; 1 is greedy.")  # fmt: skip
-@click.option("--best", type=int, default=1, help="How many translations of each text.")
+              help="Number of beams; 1 is greedy search.")  # fmt: skip
+@click.option(
+    "--best", type=int, default=1, show_default=True, help="Number of translations of each text."
+)
 @click.option("--length-penalty", type=float, default=1.0, show_default=True,
-              help="Above: longer texts. Below: shorter ones.")  # fmt: skip
+              help="Above 1: longer translations. Below 1: shorter ones.")  # fmt: skip
 @click.option("--max-tokens", "-n", type=int, default=256, show_default=True,
-              help="How many tokens at most.")  # fmt: skip
-@click.option("--engine/--no-engine", default=None, help="Insist on the CPU engine, or on torch.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per translation.")
+              help="Maximum number of tokens.")  # fmt: skip
+@click.option("--engine/--no-engine", default=None,
+              help="Require the CPU engine, or use torch.  [default: the faster one]")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per translation.")
 def command(
     texts: tuple[str, ...], model: str, beams: int, best: int, length_penalty: float,
     max_tokens: int, engine: bool | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Translate every TEXT, or every line of standard input when it is piped.
+    """Translate every TEXT, or every line of standard input from a pipe.
 
-    Whatever the model was trained to turn texts into: one line out for each line in.
+    An encoder-decoder model turns one text into another: a translation, a date, a correction.
     """
     if not texts and sys.stdin.isatty():
-        raise click.UsageError("a text is wanted, as an argument or piped in.")
+        raise click.UsageError("a text is missing: give it as an argument or from a pipe.")
     loaded = _translator(model)
     from clearhead.generation.beam_search import beam_search
 

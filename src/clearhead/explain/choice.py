@@ -1,4 +1,4 @@
-"""What is shown first: the word and head that somebody chose, what is left open by the rule."""
+"""Choice: the word and head to show first, chosen by the user or by the rule."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from clearhead.explain.layer_group import LayerGroup
 from clearhead.explain.marks import find_mark
-from clearhead.explain.telling import TileOf, Told, most_telling
+from clearhead.explain.salience import Salient, WeightsOf, most_salient
 
 ALL = "all"
 PICKED = {
@@ -19,7 +19,7 @@ PICKED = {
 
 @dataclass(frozen=True)
 class Choice:
-    """What somebody chose: "they" or 9; "L16H5", "L16" or "all". None: left to the rule."""
+    """The user's choice: "they" or 9; "L16H5", "L16" or "all". None: the rule chooses."""
 
     word: int | str | None = None
     head: str | None = None
@@ -29,20 +29,20 @@ class Choice:
         """The layer or head that was chosen; None: any of them."""
         return None if self.head == ALL else self.head
 
-    def told(self, group: LayerGroup, tile_of: TileOf) -> Told:
-        """The word, its source and the head that tell most, as far as they were left open."""
+    def find(self, group: LayerGroup, weights_of: WeightsOf) -> Salient:
+        """Find the most salient word, source and head among those that were not chosen."""
         row = None if self.word is None else find_mark(group.rows, self.word)
         layers = group.layers if self.layer is None else [self.layer]
-        return most_telling(group.field, layers, tile_of, row)
+        return most_salient(group.salience_axes, layers, weights_of, row)
 
-    def why(self, told: Told, group: LayerGroup) -> str:
-        """Why this word in this head is shown."""
+    def why(self, salient: Salient, group: LayerGroup) -> str:
+        """Explain in a sentence why this word and this head are shown."""
         picked = PICKED[(self.word is not None, self.head is not None)]
-        word = group.rows[told.row].text
-        if told.column is None:
+        word = group.rows[salient.row].text
+        if salient.column is None:
             return f"{picked}; no word stands out from what “{word}” gives to others"
-        other = group.columns[told.column].text
+        other = group.columns[salient.column].text
         return (
-            f"{picked}: “{word}” → “{other}” {told.weight:.2f} in {told.head} is strong, and more "
-            "than other words give to it there"
+            f"{picked}: “{word}” → “{other}” {salient.weight:.2f} in {salient.head} is strong, and "
+            "more than other words give to it there"
         )

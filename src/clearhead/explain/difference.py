@@ -1,9 +1,9 @@
-"""What changed between two looks: two texts, two heads, two models, two checkpoints.
+"""The difference of two looks: two texts, two heads, two models, two checkpoints.
 
-Words are aligned by their texts, as a line-by-line comparison of files does it; words that stand
-in the same place but differ (kids, lions) are aligned with each other. Two rows differ by their
-total variation distance, ½ Σ |before − after|: 0 says the same, 1 nothing in common. What stands
-on a word that the other text does not have counts as changed.
+Words are aligned by their texts, as ``diff`` aligns the lines of files. Words in the same place
+that differ (kids, lions) are aligned with each other. The distance of two rows is their total
+variation distance, ½ Σ |before − after|: 0 if they are the same, 1 if they have nothing in common.
+Weight on a word that the other text does not have counts as changed.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from torch import Tensor
 from clearhead.errors import InputError
 from clearhead.explain.look import Look
 from clearhead.explain.pictures import HEADLINE, HeadPicture, Mark, shown_number
-from clearhead.explain.telling import SAMPLED, spread
+from clearhead.explain.salience import SAMPLED, evenly_spaced
 
-STRONGEST = 12  # changes that are told
+STRONGEST = 12  # changes that are listed
 
 Pairs = list[tuple[int, int]]
 
 
 @dataclass(frozen=True)
 class HeadChange:
-    """How much one head changed: the mean distance of its aligned rows."""
+    """The change of one head: the mean distance of its aligned rows."""
 
     before: str
     after: str
@@ -37,7 +37,7 @@ class HeadChange:
 
 @dataclass(frozen=True)
 class WordChange:
-    """How much one word changed where it looks: the mean over heads, and the head with most."""
+    """The change of one word's row: the mean over heads, and the head with the largest."""
 
     before: Mark
     after: Mark
@@ -47,7 +47,7 @@ class WordChange:
 
 @dataclass(frozen=True)
 class CellChange:
-    """One weight before and after."""
+    """The change of one weight."""
 
     head: str
     row: Mark
@@ -60,7 +60,7 @@ class CellChange:
 
 @dataclass(frozen=True)
 class Difference:
-    """What changed most, the most first; ``gone`` and ``new`` are words without a partner."""
+    """All changes, the largest first; ``gone`` and ``new`` are words without a partner."""
 
     before: str
     after: str
@@ -74,7 +74,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two: axes, hidden columns, and the weights of heads."""
+    """One of the two sides: axes, hidden columns, and the weights of heads."""
 
     name: str
     rows: tuple[Mark, ...]
@@ -85,7 +85,7 @@ class Side:
 
     @classmethod
     def of(cls, given: object, name: str) -> Side:
-        """A look with all its heads, or one head's picture."""
+        """Make a side from a look with all its heads, or from the picture of one head."""
         if isinstance(given, HeadPicture):
             return cls(name or given.head, given.rows, given.columns, given.hidden, picture=given)
         if not isinstance(given, Look):
@@ -93,13 +93,13 @@ class Side:
         return cls(name or given.text, given.rows, given.columns, given.hidden, look=given)
 
     def layers(self) -> list[str]:
-        """The layers whose heads are compared; "" for a picture."""
+        """Return the layers whose heads are compared; "" for a picture."""
         return [""] if self.look is None else self.look.shown_layers
 
     def weights(
         self, layer: str, rows: Sequence[int]
     ) -> tuple[list[str], Float[Tensor, "head row key"]]:
-        """The heads of a layer at some rows."""
+        """Return names and weights of the heads of a layer at some rows."""
         if self.look is not None:
             return self.look.weights_of(layer, rows)
         assert self.picture is not None
@@ -119,20 +119,20 @@ def make_difference(
     rows, columns = aligned(a.rows, b.rows), aligned(a.columns, b.columns)
     if not rows or not columns:
         raise InputError("the two have no word in common: there is nothing to align.")
-    taken = [rows[place] for place in spread(range(len(rows)))]
-    gathered = _Gathered(a, b, taken, columns)
+    taken = [rows[place] for place in evenly_spaced(range(len(rows)))]
+    found = _Changes(a, b, taken, columns)
     layers = [layer for layer in a.layers() if layer in b.layers()]
     if not layers:
         raise InputError("the two have no layer of the same name: nothing can be compared.")
     for layer in layers:
-        gathered.add(layer)
+        found.add(layer)
     paired = {place for _, place in rows}, {place for place, _ in rows}
     return Difference(
         before=a.name,
         after=b.name,
-        heads=gathered.heads(),
-        words=gathered.words(),
-        changes=gathered.changes(),
+        heads=found.heads(),
+        words=found.words(),
+        changes=found.changes(),
         gone=tuple(mark.text for place, mark in enumerate(a.rows) if place not in paired[1]),
         new=tuple(mark.text for place, mark in enumerate(b.rows) if place not in paired[0]),
         notes=tuple(_notes(a, b, rows, layers)),
@@ -140,7 +140,7 @@ def make_difference(
 
 
 def aligned(before: Sequence[Mark], after: Sequence[Mark]) -> Pairs:
-    """Pairs of places: the same words, and words that stand in each other's stead."""
+    """Pair the places of the same words, and of words that replace each other."""
     matcher = SequenceMatcher(
         None, [mark.text for mark in before], [mark.text for mark in after], autojunk=False
     )
@@ -151,8 +151,8 @@ def aligned(before: Sequence[Mark], after: Sequence[Mark]) -> Pairs:
     return pairs
 
 
-class _Gathered:
-    """Distances and strongest changes, layer after layer."""
+class _Changes:
+    """Collects distances and the largest changes, layer by layer."""
 
     def __init__(self, a: Side, b: Side, rows: Pairs, columns: Pairs) -> None:
         self._a, self._b, self._rows, self._columns = a, b, rows, columns
@@ -187,11 +187,11 @@ class _Gathered:
         self._cells = self._strongest(names, left, right)
 
     def heads(self) -> tuple[HeadChange, ...]:
-        """The heads, the most changed first."""
+        """Return the heads, the most changed first."""
         return tuple(sorted(self._heads, key=lambda one: -one.distance))
 
     def words(self) -> tuple[WordChange, ...]:
-        """The words, the most changed first."""
+        """Return the words, the most changed first."""
         distances = torch.cat(self._distances)  # (head, row)
         means, best = distances.mean(dim=0).tolist(), distances.argmax(dim=0).tolist()
         found = [
@@ -204,7 +204,7 @@ class _Gathered:
         return tuple(sorted(found, key=lambda one: -one.distance))
 
     def changes(self) -> tuple[CellChange, ...]:
-        """The weights that changed most."""
+        """Return the weights that changed most."""
         return tuple(self._cells)
 
     def _strongest(self, names: list[str], left: Tensor, right: Tensor) -> list[CellChange]:
@@ -232,7 +232,7 @@ class _Gathered:
 
 def _notes(a: Side, b: Side, rows: Pairs, layers: list[str]) -> Iterator[str]:
     if len(rows) > SAMPLED:
-        yield f"{SAMPLED} of {len(rows)} aligned words were compared, spread evenly."
+        yield f"{SAMPLED} of {len(rows)} aligned words were compared, evenly spaced."
     left = len(a.layers()) - len(layers) + len(b.layers()) - len(layers)
     if left:
         yield f"{left} layers have no counterpart of the same name and were left out."

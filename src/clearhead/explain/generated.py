@@ -1,11 +1,11 @@
-"""What moved while a text was written: each new token, and what was looked at to write it."""
+"""Generated tokens, each with its sources: the words that the model attended to for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from clearhead.explain.pictures import Mark, Source, shown_number
-from clearhead.explain.telling import Field, TileOf, agreement
+from clearhead.explain.salience import SalienceAxes, WeightsOf, agreement
 from clearhead.trace.passage import Passage
 
 SHOWN = 3  # sources of a token
@@ -13,40 +13,48 @@ WEAKEST = 0.005  # a source that would be shown as 0.00 is none
 
 
 @dataclass(frozen=True)
-class WrittenText:
-    """A text with everything that was written; the last token was never read again."""
+class GeneratedText:
+    """A text with everything that was generated; the last token was not read by the model."""
 
     passage: Passage
-    prompt: int  # tokens that were there before
-    probabilities: tuple[float | None, ...]  # of each written token
+    prompt: int  # number of tokens before the generated ones
+    probabilities: tuple[float | None, ...]  # of each generated token
 
 
 @dataclass(frozen=True)
-class Written:
-    """One written token. The query that wrote it stands at the token before it."""
+class GeneratedToken:
+    """One generated token. The query that predicted it is the token before it."""
 
     text: str
     position: int  # of the token in the text
     probability: float | None
-    sources: tuple[Source, ...]  # the most telling first (explain/telling.py)
+    sources: tuple[Source, ...]  # the most salient first (explain/salience.py)
 
 
-def written_tokens(
-    written: WrittenText, marks: tuple[Mark, ...], field: Field, layers: list[str], tile_of: TileOf
-) -> tuple[Written, ...]:
-    """Every written token; ``marks`` are those of the text's tokens, ``field`` has a row for each
-    token that was read."""
+def generated_tokens(
+    written: GeneratedText,
+    marks: tuple[Mark, ...],
+    axes: SalienceAxes,
+    layers: list[str],
+    weights_of: WeightsOf,
+) -> tuple[GeneratedToken, ...]:
+    """Return every generated token with its sources.
+
+    ``marks`` are those of the text's tokens; ``axes`` has a row for each token that was read.
+    """
     count = len(written.passage.tokens)
     rows = [place - 1 for place in range(written.prompt, count)]
     if not rows:
         return ()
-    found = agreement(field, layers, tile_of, rows)
-    told = []
+    found = agreement(axes, layers, weights_of, rows)
+    tokens = []
     for number, place in enumerate(range(written.prompt, count)):
         sources = tuple(
-            Source(column, field.columns[column], shown_number(weight), None, head)
+            Source(column, axes.columns[column], shown_number(weight), None, head)
             for column, weight, head in found.sources(number, SHOWN)
             if weight >= WEAKEST
         )
-        told.append(Written(marks[place].text, place, written.probabilities[number], sources))
-    return tuple(told)
+        tokens.append(
+            GeneratedToken(marks[place].text, place, written.probabilities[number], sources)
+        )
+    return tuple(tokens)

@@ -1,8 +1,8 @@
-"""From the heads' outputs Z_0 … Z_{T−1}, side by side, through W_O to the final Z.
+"""The outputs of a layer's heads, Z_0 … Z_{T−1}, and through W_O the final Z.
 
     Z = concatenate(Z_0 … Z_{T−1}) · W_O + b = Σ_t Z_t · W_O[t] + b
 
-so each head adds a vector of its own, and its share is that vector's length among all of them.
+So each head adds one vector. Its share is the length of that vector, divided by the sum of all.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ NAMES = ("output", "o_proj", "out_proj", "wo", "o", "c_proj", "dense", "out_lin"
 
 @dataclass(frozen=True)
 class HeadOutput:
-    """What one head hands on."""
+    """The output of one head at one query."""
 
     head: str
     output: Vector  # Z_t = Σ softmax·v
-    added: Vector  # Z_t · W_O[t]: what it adds to Z; empty where W_O is not known
+    added: Vector  # Z_t · W_O[t], its part of Z; empty if W_O is not known
     share: float  # of the lengths of all heads' vectors: added ones, or outputs without W_O
 
 
@@ -34,17 +34,17 @@ class HeadOutputs:
     """All heads of a layer at one query."""
 
     heads: tuple[HeadOutput, ...]
-    result: Vector  # Z; empty where W_O is not known
-    bias: bool  # whether Z has a bias besides
+    result: Vector  # Z; empty if W_O is not known
+    bias: bool  # True if a bias is added to Z
 
     @property
     def projected(self) -> bool:
-        """Whether W_O was known."""
+        """True if W_O is known."""
         return bool(self.result)
 
 
 def head_outputs(view: HeadView, row: int, model: nn.Module | None) -> HeadOutputs | None:
-    """Every head of the view's layer at one row; None where values were not kept."""
+    """Return every head of the view's layer at one row; None if values were not kept."""
     record = view.record
     if record.value is None:
         return None
@@ -86,11 +86,11 @@ def _output_matrix(
         weight = getattr(module, "weight", None)
         if not isinstance(weight, Tensor) or weight.ndim != 2:
             continue
-        turned = weight if type(module).__name__ == "Conv1D" else weight.T
-        if turned.shape[0] == width:
+        matrix = weight if type(module).__name__ == "Conv1D" else weight.T
+        if matrix.shape[0] == width:
             bias = getattr(module, "bias", None)
             return (
-                turned.detach().double().cpu(),
+                matrix.detach().double().cpu(),
                 None if bias is None else bias.detach().double().cpu(),
             )
     return None

@@ -1,4 +1,4 @@
-"""The step table of one query of a run that was watched: the layer's own q, k and v."""
+"""The step table of one query of a watched run, from the layer's own q, k and v."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def head_steps(
     model: nn.Module | None = None,
     proof: Proof | None = None,
 ) -> StepTable:
-    """Every step from one query, the last of the mark's, to its result; ``columns`` are tokens."""
+    """Make the table of the query at the mark's last token; ``columns`` are tokens."""
     row, record = mark.tokens[-1], view.record
     head = ExactHead(record, view.batch, view.places[0])
     query, keys = head.query[row].double().cpu(), head.key.double().cpu()
@@ -85,7 +85,7 @@ def _sink(record: LayerRecord, batch: int, place: int, row: int) -> Sink | None:
 def _reasons(
     record: LayerRecord, batch: int, place: int, row: int, columns: Sequence[Mark]
 ) -> list[str]:
-    """For each column why the query may not look at it; "" where it may."""
+    """For each column the reason why the query may not attend to it; "" where it may."""
     keys = len(columns)
     seen = record.visible(batch, range(row, row + 1), range(keys))
     if seen is None:
@@ -120,7 +120,7 @@ def _notes(record: LayerRecord, mark: Mark, model: nn.Module | None) -> tuple[st
     if len(mark.tokens) > 1:
         notes.append(f"“{mark.text}” has {len(mark.tokens)} tokens; this is the query of the last.")
     if _rotates(model, record.facts.path):
-        notes.append("q and k are shown after rotary: turned by their positions.")
+        notes.append("q and k are shown after rotary: rotated by their positions.")
     if record.facts.kind == "cross":
         notes.append("k and v come from the source; q from the query that wrote the word.")
     if record.value is None:

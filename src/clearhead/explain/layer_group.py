@@ -1,4 +1,4 @@
-"""Layers of a run that share their axes: the decoder's, the encoder's, the cross-attention's."""
+"""Groups of layers that share their axes: of the decoder, the encoder, the cross-attention."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Literal
 
 from clearhead.explain.marks import hidden_columns, marks_of
 from clearhead.explain.pictures import Aids, Mark
-from clearhead.explain.telling import Field
+from clearhead.explain.salience import SalienceAxes
 from clearhead.text.token import Token
 from clearhead.trace.head_view import HeadView
 from clearhead.trace.passage import Passage
 from clearhead.trace.seen import Seen
 
-NEXT = Token(-1, "next", 0, 0, special=True)  # what the last query wrote, where nobody noted it
+NEXT = Token(
+    -1, "next", 0, 0, special=True
+)  # the token that the last query predicted, if it is not known
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,10 @@ class LayerGroup:
     def of(
         cls, seen: Seen, letter: str, batch: int, words: bool, written: Passage | None
     ) -> LayerGroup:
-        """The layers that are shaped like the first with this letter."""
+        """Return the layers with the same axes as the first layer of this letter."""
         layers = [layer for layer in seen.layers if layer.name[0] == letter]
         if not layers:
-            seen[f"{letter}0"]  # says which layers there are
+            raise seen.unknown_layer(f"{letter}0")
         first = (layers[0].queries, layers[0].keys)
         alike = [layer.name for layer in layers if (layer.queries, layer.keys) == first]
         return cls.around(seen, alike, batch, words, written)
@@ -44,15 +46,15 @@ class LayerGroup:
     def around(
         cls, seen: Seen, layers: list[str], batch: int, words: bool, written: Passage | None
     ) -> LayerGroup:
-        """These layers, with the marks of the first one's axes."""
+        """Return these layers as a group, with the axes of the first."""
         view = seen[layers[0]].of(batch)
         facts = view.record.facts
         rows, columns = _axes(view, words, written)
         own = _own(view, rows, columns) if facts.kind == "self" else None
         return cls(facts.name[0], layers, facts.kind, facts.causal, rows, columns, own)
 
-    def towards(self, words: LayerGroup) -> LayerGroup:
-        """The rows of this group (tokens) with the columns of another (words)."""
+    def with_columns_of(self, words: LayerGroup) -> LayerGroup:
+        """Return the rows of this group (tokens) with the columns of another (words)."""
         own = None
         if self.own is not None:
             owner = {place: i for i, mark in enumerate(words.columns) for place in mark.tokens}
@@ -60,19 +62,19 @@ class LayerGroup:
         return replace(self, columns=words.columns, own=own)
 
     def hidden(self, aids: Aids) -> tuple[int, ...]:
-        """The columns that are hidden."""
+        """Return the columns that the reading aid hides."""
         return hidden_columns(self.columns, aids, causal=self.causal and self.kind == "self")
 
     @property
-    def field(self) -> Field:
-        """Where something can be telling: never at the first and special tokens."""
-        return Field(self.rows, self.columns, self.hidden(Aids()), self.own, self.causal)
+    def salience_axes(self) -> SalienceAxes:
+        """The axes with the columns that can be salient: not the first and special tokens."""
+        return SalienceAxes(self.rows, self.columns, self.hidden(Aids()), self.own, self.causal)
 
 
 def _axes(
     view: HeadView, words: bool, written: Passage | None
 ) -> tuple[tuple[Mark, ...], tuple[Mark, ...]]:
-    """Columns as they were read; rows too, but in cross-attention as what they wrote."""
+    """The marks of rows and columns; a row of cross-attention is the token that it predicted."""
     row_passage = view.rows.passage
     if view.record.facts.kind == "cross" and row_passage is not None:
         full = row_passage if written is None else written
@@ -85,7 +87,7 @@ def _axes(
 
 
 def _own(view: HeadView, rows: tuple[Mark, ...], columns: tuple[Mark, ...]) -> tuple[int, ...]:
-    """For each row the column that it is; the first keys may have been read before."""
+    """For each row the column of the same token; the first keys may be older (a cache)."""
     shift = view.columns.length - view.rows.length
     owner = {place: number for number, mark in enumerate(columns) for place in mark.tokens}
     return tuple(owner.get(mark.tokens[-1] + shift, -9) for mark in rows)

@@ -1,4 +1,4 @@
-"""A head's whole map of a long text: neighbouring tokens share a cell, every weight counts."""
+"""The map of one head over a long text: neighbouring tokens share a cell, every weight counts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from clearhead.trace.pooled_map import PooledMap
 
 
 def long_map(look: Look, head: str | None = None, *, size: int = 512) -> HeadPicture:
-    """One head's map in at most size × size cells; a cell holds the largest weight, the mean or
-    the sum, as the aid ``pool`` says. Its rows and columns are named by their first tokens."""
+    """Return the map of one head in at most size × size cells.
+
+    A cell holds the largest weight, the mean or the sum, as the reading aid ``pool`` says. Rows
+    and columns are named by their first tokens.
+    """
     view = look.seen[look.chosen_head if head is None else head].of(look.batch)
     first = _first(look, view)
     pooled = view.map(size, look.aids.pool, columns=slice(first, None), limit=None)
@@ -40,7 +43,7 @@ def long_map(look: Look, head: str | None = None, *, size: int = 512) -> HeadPic
 
 
 def _first(look: Look, view: HeadView) -> int:
-    """The first column that is shown: a causal head's first token drowns everything else."""
+    """The first column to show: in a causal head, the weight on token 0 hides all the others."""
     causal = view.record.facts.causal and view.record.facts.kind == "self"
     return int(causal and look.aids.hide == "first and special" and view.columns.length > 1)
 
@@ -58,7 +61,7 @@ def _cell_marks(view: HeadView, edges: Sequence[int], *, rows: bool) -> tuple[Ma
 
 
 def _visible(view: HeadView, pooled: PooledMap) -> np.ndarray:
-    """A causal head's cells that lie wholly in the future may not be looked at."""
+    """False for the cells of a causal head that lie wholly in the future."""
     shape = (len(pooled.row_edges) - 1, len(pooled.column_edges) - 1)
     if not view.record.facts.causal:
         return np.ones(shape, dtype=bool)
@@ -70,11 +73,11 @@ def _visible(view: HeadView, pooled: PooledMap) -> np.ndarray:
 def _notes(look: Look, view: HeadView, pooled: PooledMap, first: int) -> tuple[str, ...]:
     per_cell = -(-view.rows.length // max(1, len(pooled.row_edges) - 1))
     kinds = {"max": "the largest weight", "mean": "the mean", "sum": "the sum"}
-    said = [f"{view.rows.length} × {view.columns.length} tokens."]
+    notes = [f"{view.rows.length} × {view.columns.length} tokens."]
     if per_cell > 1:
-        said.append(f"A cell holds up to {per_cell} tokens a side: {kinds[pooled.pool]} is shown.")
+        notes.append(f"A cell holds up to {per_cell} tokens a side: {kinds[pooled.pool]} is shown.")
     if first:
-        said.append("Attention to the first token is left out.")
+        notes.append("Attention to the first token is left out.")
     if look.aids.colour == "log":
-        said.append("Colours are logarithmic.")
-    return (*said, HEADLINE)
+        notes.append("Colours are logarithmic.")
+    return (*notes, HEADLINE)

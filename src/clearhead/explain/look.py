@@ -1,4 +1,4 @@
-"""``Look``: where the words of a text look, as plain data computed when somebody asks for it."""
+"""``Look``: what the words of a text attend to, as plain data computed on request."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from torch import Tensor, nn
 
 from clearhead.errors import InputError
 from clearhead.explain.choice import ALL, Choice
-from clearhead.explain.generated import Written, WrittenText, written_tokens
-from clearhead.explain.head_picture import head_picture
+from clearhead.explain.generated import GeneratedText, GeneratedToken, generated_tokens
 from clearhead.explain.head_steps import head_steps
 from clearhead.explain.layer_group import LayerGroup
+from clearhead.explain.make_pictures import head_picture, small_maps, word_picture
 from clearhead.explain.marks import find_mark, marks_of
 from clearhead.explain.notes import notes_of
 from clearhead.explain.pictures import (
     Aids,
+    Colour,
     Gallery,
     HeadPicture,
+    Hide,
     Mark,
+    Measure,
+    Pool,
     WordPicture,
+    shortened,
     shown_number,
     shown_numbers,
 )
 from clearhead.explain.run_layers import RunLayers
-from clearhead.explain.small_maps import small_maps
+from clearhead.explain.salience import Rows, Salient, scores_of
 from clearhead.explain.step_table import StepTable
-from clearhead.explain.telling import Rows, Told, scores_of
-from clearhead.explain.word_picture import word_picture
 from clearhead.trace.head_name import parse_name
 from clearhead.trace.head_view import HeadView
 from clearhead.trace.proof import Proof
@@ -39,11 +42,21 @@ Names: TypeAlias = tuple[tuple[str, ...], ...]
 
 
 class Look:
-    """Where each word looks, in every head of a run.
+    """A look at one run: what each word attends to, in every head. Views draw it.
 
-    ``word`` and ``head`` are what somebody chose ("they" or 9; "L16H5", "L16" or "all"); what they
-    left open is chosen by the rule of :mod:`clearhead.explain.telling`, and ``why`` says so.
-    With the ``model``, step tables go on to W_O; ``written`` is what was generated, if anything.
+    Args:
+        seen: a trace: what ``watch`` recorded, or an opened file.
+        aids: reading aids; every picture names those that are on.
+        word: the word to show first, by its text ("they") or number (9); chosen by the rule of
+            :mod:`clearhead.explain.salience` if None. ``why`` explains the choice.
+        head: the head, layer or heads to show first: "L16H5", "L16" or "all"; likewise.
+        batch: which sequence of the batch.
+        model: the model, if there is one; with it, step tables continue through W_O.
+        written: the text with its generated tokens, if there are any.
+        name: of the model, if it is known.
+
+    Raises:
+        InputError: the trace holds no attention, or has no such word or head.
     """
 
     def __init__(
@@ -55,11 +68,10 @@ class Look:
         head: str | None = None,
         batch: int = 0,
         model: nn.Module | None = None,
-        written: WrittenText | None = None,
+        written: GeneratedText | None = None,
         name: str = "",
     ) -> None:
-        if not seen.records:
-            seen["L0"]  # says why nothing was seen
+        seen.require()
         self.seen, self.aids, self.batch = seen, aids or Aids(), batch
         self._choice = Choice(word, head)
         self._model, self._written = model, written
@@ -67,9 +79,14 @@ class Look:
         passage = None if written is None else written.passage
         self._run = RunLayers(seen, batch, words=self.aids.words, written=passage)
 
+    def __repr__(self) -> str:
+        heads = sum(layer.heads for layer in self.layers)
+        name = f"{self.name}, " if self.name else ""
+        return f"Look({name}{len(self.layers)} layers, {heads} heads, {shortened(self.text)!r})"
+
     @property
     def text(self) -> str:
-        """What was read (and written); of an encoder-decoder what its decoder read."""
+        """The text that was read (and generated); of an encoder-decoder, its decoder's text."""
         if self._written is not None:
             return self._written.passage.text
         passages = self.seen.labels.passages
@@ -77,7 +94,7 @@ class Look:
 
     @property
     def source_text(self) -> str | None:
-        """What an encoder-decoder's encoder read."""
+        """The text that the encoder of an encoder-decoder read; None for other models."""
         sources = self.seen.labels.sources
         return sources[self.batch % len(sources)].text if sources else None
 
@@ -88,12 +105,12 @@ class Look:
 
     @property
     def rows(self) -> tuple[Mark, ...]:
-        """The words that ask, in the heads that are shown."""
+        """The query words of the heads that are shown."""
         return self._group.rows
 
     @property
     def columns(self) -> tuple[Mark, ...]:
-        """The words that are looked at there."""
+        """The key words of the heads that are shown."""
         return self._group.columns
 
     @property
@@ -108,33 +125,33 @@ class Look:
         return self._group.layers if chosen is None else [chosen]
 
     def weights_of(self, layer: str, rows: Rows) -> tuple[list[str], Tensor]:
-        """Names and weights of the heads of a layer: (head, row, column), for some rows."""
-        return self._run.tile_of(self._group_of(layer))(layer, rows)
+        """Return names and weights of the heads of a layer: (head, row, column), for some rows."""
+        return self._run.weights_in(self._group_of(layer))(layer, rows)
 
     def axes(self, layer: str) -> tuple[tuple[Mark, ...], tuple[Mark, ...]]:
-        """Rows and columns of any layer or head; their tokens are positions of its record."""
+        """Return rows and columns of a layer or head; their tokens are positions of its record."""
         group = self._group_of(layer)
         return group.rows, group.columns
 
     @cached_property
     def proof(self) -> Proof:
-        """That these numbers are what the model computed."""
+        """The proof that these numbers are what the model computed."""
         return self.seen.verify()
 
     @property
     def chosen_head(self) -> str:
-        """The head that is shown unless another is asked for."""
-        return self._told.head if self._choice.head is None else self._choice.head
+        """The head that is shown unless another is requested."""
+        return self._salient.head if self._choice.head is None else self._choice.head
 
     @property
     def chosen_word(self) -> int:
-        """The number of the row that is shown unless another is asked for."""
-        return self._told.row
+        """The number of the row that is shown unless another is requested."""
+        return self._salient.row
 
     @cached_property
     def why(self) -> str:
-        """Why this word in this head is shown."""
-        return self._choice.why(self._told, self._group)
+        """The reason why this word and this head are shown, as a sentence."""
+        return self._choice.why(self._salient, self._group)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -142,38 +159,38 @@ class Look:
         return notes_of(self.aids, self._group, more=self._warnings)
 
     def head(self, name: str | None = None) -> HeadPicture:
-        """The whole picture of a head; "L16" pools a layer's heads, "all" those of all layers."""
+        """Return the picture of a head; "L16" pools a layer's heads, "all" those of all layers."""
         name = self.chosen_head if name is None else name
         group, views = self._group_of(name), self._views(name)
         together = self._together(name)
         return head_picture(views, group, self.aids, name=together, warnings=self._warnings)
 
     def word(self, word: int | str | None = None, head: str | None = None) -> WordPicture:
-        """Where one word looks: over all heads, or in one."""
+        """Return what one word attends to: over all heads, or in one."""
         name = ALL if head is None else head
         group, views = self._group_of(name), self._views(name)
         row, together = self._row(group, word), self._together(name)
         return word_picture(views, group, row, self.aids, name=together, warnings=self._warnings)
 
     def gallery(self, size: int = 24) -> Gallery:
-        """All layers × heads that share the axes of what is shown, each a small map."""
+        """Return all layers × heads with the axes that are shown, each as a small map."""
         group = self._group
-        names, telling = self.tellings()
+        names, salience = self.saliences()
         maps = small_maps([self._run.view(layer) for layer in group.layers], group, self.aids, size)
-        return Gallery(names, shown_numbers(maps), telling, self.aids, self.notes)
+        return Gallery(names, shown_numbers(maps), salience, self.aids, self.notes)
 
-    def tellings(self) -> tuple[Names, tuple[tuple[float, ...], ...]]:
-        """For [layer][head]: its name, and how telling it is to the chosen word."""
-        group, row = self._group, self._told.row
-        names, telling = [], []
+    def saliences(self) -> tuple[Names, tuple[tuple[float, ...], ...]]:
+        """Return for [layer][head] its name, and how salient it is to the chosen word."""
+        group, row = self._group, self._salient.row
+        names, salience = [], []
         for layer in group.layers:
-            heads, scores = scores_of(group.field, layer, self._run.tile_of(group), row)
+            heads, scores = scores_of(group.salience_axes, layer, self._run.weights_in(group), row)
             names.append(tuple(heads))
-            telling.append(tuple(shown_number(score) for score in scores.amax(dim=1).tolist()))
-        return tuple(names), tuple(telling)
+            salience.append(tuple(shown_number(score) for score in scores.amax(dim=1).tolist()))
+        return tuple(names), tuple(salience)
 
     def alignment(self) -> HeadPicture:
-        """Cross-attention of source and written words, in its most telling head."""
+        """Return the cross-attention of source and generated words, in its most salient head."""
         if not any(layer.kind == "cross" for layer in self.layers):
             raise InputError(
                 "an alignment needs cross-attention, and this model has none.",
@@ -181,10 +198,10 @@ class Look:
             )
         if self._group.letter == "C":
             return self.head()
-        return self.head(self._told_in(self._run.group("C"), Choice()).head)
+        return self.head(self._most_salient(self._run.group("C"), Choice()).head)
 
     def steps(self, head: str | None = None, word: int | str | None = None) -> StepTable:
-        """The textbook's table of one query in one head: every step from q and k to Z."""
+        """Return the step table of one query in one head: every step from q and k to Z."""
         name = self.chosen_head if head is None else head
         if not isinstance(parse_name(name)[1], int):
             raise InputError(f"a step table is of one head, such as L16H5; got {name}.")
@@ -196,24 +213,34 @@ class Look:
         )
 
     @cached_property
-    def generated(self) -> tuple[Written, ...]:
-        """Each token that was written, and what the query that wrote it looked at."""
+    def generated(self) -> tuple[GeneratedToken, ...]:
+        """Each generated token, with what the query that predicted it attended to."""
         if self._written is None:
             return ()
-        words = self.writing
-        group = self._run.group(words.letter, words=False).towards(words)
+        words = self.output_group
+        group = self._run.group(words.letter, words=False).with_columns_of(words)
         passage = self._written.passage
         marks = marks_of(passage, len(passage), words=False)
-        tile_of = self._run.tile_of(group)
-        return written_tokens(self._written, marks, group.field, group.layers, tile_of)
+        weights_of = self._run.weights_in(group)
+        return generated_tokens(self._written, marks, group.salience_axes, group.layers, weights_of)
 
     @property
-    def writing(self) -> LayerGroup:
-        """The layers that tell where written words look: of an encoder-decoder cross-attention."""
-        return self._run.group(self._run.writing)
+    def output_group(self) -> LayerGroup:
+        """The layers that show what generated words attend to; cross-attention if there is any."""
+        return self._run.group(self._run.output_letter)
 
-    def with_aids(self, **changes: Any) -> Look:
-        """The same look with other reading aids."""
+    def with_aids(
+        self,
+        *,
+        words: bool | None = None,
+        hide: Hide | None = None,
+        colour: Colour | None = None,
+        pool: Pool | None = None,
+        measure: Measure | None = None,
+    ) -> Look:
+        """Return the same look with other reading aids; None leaves an aid as it is."""
+        given = {"words": words, "hide": hide, "colour": colour, "pool": pool, "measure": measure}
+        changes: dict[str, Any] = {name: one for name, one in given.items() if one is not None}
         return Look(
             self.seen,
             aids=replace(self.aids, **changes),
@@ -226,16 +253,16 @@ class Look:
         )
 
     @cached_property
-    def _told(self) -> Told:
-        return self._told_in(self._group, self._choice)
+    def _salient(self) -> Salient:
+        return self._most_salient(self._group, self._choice)
 
-    def _told_in(self, group: LayerGroup, choice: Choice) -> Told:
-        return choice.told(group, self._run.tile_of(group))
+    def _most_salient(self, group: LayerGroup, choice: Choice) -> Salient:
+        return choice.find(group, self._run.weights_in(group))
 
     @cached_property
     def _group(self) -> LayerGroup:
         """The layers whose axes are shown."""
-        return self._run.group(self._choice.layer or self._run.writing)
+        return self._run.group(self._choice.layer or self._run.output_letter)
 
     def _group_of(self, name: str) -> LayerGroup:
         return self._group if name == ALL else self._run.group(name)
@@ -244,24 +271,24 @@ class Look:
         if word is not None:
             return find_mark(group.rows, word)
         if group.letter == self._group.letter:
-            return self._told.row
-        return self._told_in(group, Choice()).row
+            return self._salient.row
+        return self._most_salient(group, Choice()).row
 
     def _views(self, name: str) -> list[HeadView]:
         layers = self._group.layers if name == ALL else [name]
         return [self._run.view(layer) for layer in layers]
 
     def _together(self, name: str) -> str:
-        """What several heads are called together."""
+        """The name of several heads together."""
         heads = sum(len(view.heads) for view in self._views(name))
         return f"all {heads} heads" if name == ALL else name
 
     @property
     def _warnings(self) -> tuple[str, ...]:
-        """What a reader must know of the run itself."""
-        said = [self.seen.missed] if self.seen.missed else []
-        said += sorted({layer.note for layer in self.layers if layer.note})
+        """Caveats about the run itself, as sentences."""
+        notes = [self.seen.missed] if self.seen.missed else []
+        notes += sorted({layer.note for layer in self.layers if layer.note})
         batch = self.layers[0].batch
         if batch > 1:
-            said.append(f"Sequence {self.batch} of a batch of {batch}.")
-        return tuple(said)
+            notes.append(f"Sequence {self.batch} of a batch of {batch}.")
+        return tuple(notes)

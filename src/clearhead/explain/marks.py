@@ -1,4 +1,4 @@
-"""The places of an axis as a person reads them: whole words, or tokens; and which are hidden."""
+"""Marks: the places of an axis with readable labels, words or tokens; and which are hidden."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LISTED = 24  # words that an error names
 # Scripts that write no spaces: Thai to Myanmar, Khmer, kana and ideographs.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff]")
 SPACES = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍"}
-TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def marks_of(passage: Passage | None, length: int, *, words: bool) -> tuple[Mark, ...]:
-    """The marks of an axis of ``length`` positions; where no tokens are known, their numbers."""
+    """Return the marks of an axis of ``length`` positions; numbers if its tokens are not known."""
     if passage is None:
         return tuple(Mark(str(place), 0, 0, False, (place,)) for place in range(length))
     if not words:
@@ -33,8 +33,11 @@ def marks_of(passage: Passage | None, length: int, *, words: bool) -> tuple[Mark
 
 
 def hidden_columns(columns: Sequence[Mark], aids: Aids, *, causal: bool) -> tuple[int, ...]:
-    """What a reading aid hides: special tokens, and in causal attention the first place, where
-    heads that have nothing to look for put what is left over."""
+    """Return the columns that the reading aid hides.
+
+    These are special tokens and, in causal attention, the first place: an attention sink, where
+    heads put the weight that they do not need.
+    """
     if aids.hide == "nothing":
         return ()
     first = aids.hide == "first and special" and causal
@@ -44,21 +47,21 @@ def hidden_columns(columns: Sequence[Mark], aids: Aids, *, causal: bool) -> tupl
 
 
 def find_mark(marks: Sequence[Mark], word: int | str, what: str = "word") -> int:
-    """The place of a mark, by its number or its text; "Lucy#2" is the second Lucy."""
+    """Return the place of a mark, by its number or its text; "Lucy#2" is the second Lucy."""
     if isinstance(word, bool) or not isinstance(word, int | str):
         raise InputError(f"a {what} is chosen by its text or its number; {word!r} came.")
     if isinstance(word, int):
-        return _numbered(marks, word, what)
-    places = _reading(marks, word.strip())
+        return _by_number(marks, word, what)
+    places = _places_of(marks, word.strip())
     text, _, number = word.strip().rpartition("#")
     if not places and text and number.isdecimal():
-        several = _reading(marks, text)
+        several = _places_of(marks, text)
         if 0 < int(number) <= len(several):
             return several[int(number) - 1]
     if not places and word.strip().isdecimal():
-        return _numbered(marks, int(word), what)
+        return _by_number(marks, int(word), what)
     if not places:
-        raise InputError(f"there is no {what} {word!r} here.", hint=_some(marks))
+        raise InputError(f"there is no {what} {word!r} here.", hint=_listed(marks))
     if len(places) > 1:
         raise InputError(
             f"{word!r} occurs {len(places)} times, as {what}s {', '.join(map(str, places))}.",
@@ -67,24 +70,24 @@ def find_mark(marks: Sequence[Mark], word: int | str, what: str = "word") -> int
     return places[0]
 
 
-def says_something(mark: Mark) -> bool:
-    """Whether a mark is a word rather than punctuation, white space or a special token."""
+def is_word(mark: Mark) -> bool:
+    """Return whether a mark is a word, not punctuation, white space or a special token."""
     return not mark.special and any(character.isalnum() for character in mark.text)
 
 
-def _numbered(marks: Sequence[Mark], number: int, what: str) -> int:
+def _by_number(marks: Sequence[Mark], number: int, what: str) -> int:
     if not -len(marks) <= number < len(marks):
         raise InputError(f"{what} {number}: there are {what}s 0 … {len(marks) - 1}.")
     return number % len(marks)
 
 
-def _reading(marks: Sequence[Mark], word: str) -> list[int]:
+def _places_of(marks: Sequence[Mark], word: str) -> list[int]:
     exact = [place for place, mark in enumerate(marks) if mark.text == word]
     folded = word.casefold()
     return exact or [place for place, mark in enumerate(marks) if mark.text.casefold() == folded]
 
 
-def _some(marks: Sequence[Mark]) -> str:
+def _listed(marks: Sequence[Mark]) -> str:
     shown = " ".join(mark.text for mark in marks[:LISTED])
     return f"the words are: {shown}{' …' if len(marks) > LISTED else ''}"
 
@@ -130,7 +133,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _readable(text: str) -> str:
-    """With signs for what cannot be seen: white space alone, control characters, turned text."""
+    """Replace what cannot be seen by signs: white space alone, control and direction characters."""
     if not text.strip():
         return "".join(SPACES.get(character, "␣") for character in text)
     return "".join(map(_sign, text))
@@ -139,7 +142,7 @@ def _readable(text: str) -> str:
 def _sign(character: str) -> str:
     if character in SPACES and character != " ":
         return SPACES[character]
-    if character in TURNS:
+    if character in DIRECTIONS:
         return "\ufffd"
     if unicodedata.category(character) == "Cc":
         code = ord(character)

@@ -1,4 +1,4 @@
-"""What a picture says about itself: the reading aids that are on, and what to be careful about."""
+"""Notes below a picture: the reading aids that are on, and caveats."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ POOLED = {"max": "the largest", "mean": "the mean", "sum": "the sum"}
 def notes_of(
     aids: Aids, group: LayerGroup, *, pooled: str = "", more: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    """The notes as sentences; ``pooled``: over what heads are put together, or ""."""
+    """Return the notes as sentences; ``pooled`` names the heads that were pooled, or is ""."""
     merged = any(len(mark.tokens) > 1 for mark in (*group.rows, *group.columns))
     hidden = _hidden_name([group.columns[place] for place in group.hidden(aids)])
-    said = [
+    notes = [
         "Subwords are merged: attention into a word is summed, out of it averaged."
         if aids.words and merged
         else "",
@@ -32,11 +32,11 @@ def notes_of(
         *more,
         HEADLINE,
     ]
-    return tuple(note for note in said if note)
+    return tuple(note for note in notes if note)
 
 
 def _hidden_name(hidden: Sequence[Mark]) -> str:
-    """What is hidden, in words; "" if nothing is."""
+    """The hidden columns in words; "" if none is hidden."""
     first = ["the first token"] * any(not mark.special for mark in hidden)
     special = ["special tokens"] * any(mark.special for mark in hidden)
     return " and ".join(first + special)

@@ -1,13 +1,13 @@
-"""The layers of a run as a look needs them: in groups that share their axes, and as weights."""
+"""The layers of one run: by name, in groups that share their axes, and as weights."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
 from clearhead.explain.layer_group import LayerGroup
+from clearhead.explain.mark_weights import weights_between
+from clearhead.explain.salience import Rows, WeightsOf
 from clearhead.explain.sources import head_names
-from clearhead.explain.telling import Rows, TileOf
-from clearhead.explain.tiles import tile
 from clearhead.trace.head_view import HeadView
 from clearhead.trace.passage import Passage
 from clearhead.trace.seen import Seen
@@ -16,8 +16,8 @@ from clearhead.trace.seen import Seen
 class RunLayers:
     """One sequence of a run: its layers by name, by group and by weights.
 
-    ``words``: axes are words, unless somebody asks for tokens. ``written``: the text with what was
-    generated, which names the rows of cross-attention.
+    ``words``: axes are words unless tokens are requested. ``written``: the text with the generated
+    tokens, which name the rows of cross-attention.
     """
 
     def __init__(self, seen: Seen, batch: int, *, words: bool, written: Passage | None) -> None:
@@ -26,13 +26,13 @@ class RunLayers:
         self._groups: dict[tuple[str, bool], LayerGroup] = {}
 
     @property
-    def writing(self) -> str:
-        """The letter of the layers that tell where written words look: cross-attention's, if any"""
+    def output_letter(self) -> str:
+        """The letter of the layers that show what generated words attend to: "C" if it exists."""
         letters = [layer.name[0] for layer in self.seen.layers]
         return "C" if "C" in letters else letters[0]
 
     def group(self, name: str, *, words: bool | None = None) -> LayerGroup:
-        """The group of a layer, of a head, or of a letter."""
+        """Return the group of a layer, of a head, or of a letter."""
         words = self._words if words is None else words
         layer = name if len(name) == 1 else self.seen[name].record.facts.name
         known = (layer[0], words)
@@ -46,15 +46,15 @@ class RunLayers:
         return LayerGroup.around(self.seen, [layer], self.batch, words, self._written)
 
     def view(self, name: str) -> HeadView:
-        """A layer or a head."""
+        """Return the view of a layer or a head."""
         return self.seen[name].of(self.batch)
 
-    def tile_of(self, group: LayerGroup) -> TileOf:
-        """How the weights of a group's layers are had: by a layer's name and some rows."""
+    def weights_in(self, group: LayerGroup) -> WeightsOf:
+        """Return a function from a layer's name and some rows to the weights of its heads."""
 
         def weights_of(layer: str, rows: Rows) -> tuple[list[str], Tensor]:
             view = self.view(layer)
             marks = [group.rows[row] for row in rows]
-            return head_names(view), tile(view, marks, group.columns, limit=None)
+            return head_names(view), weights_between(view, marks, group.columns, limit=None)
 
         return weights_of

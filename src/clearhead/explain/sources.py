@@ -1,4 +1,4 @@
-"""What a word looks at, the strongest first; and several heads put together."""
+"""Sources of a word: the words that it attends to, the strongest first; and pooling of heads."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from clearhead.explain.mark_weights import keeps_values, weights_between
 from clearhead.explain.pictures import Mark, Source, shown_number
-from clearhead.explain.tiles import keeps_values, tile
 from clearhead.trace.head_view import HeadView
 
 
 def head_names(view: HeadView) -> list[str]:
-    """The names of a view's heads."""
+    """Return the names of a view's heads."""
     return [f"{view.record.facts.name}H{number}" for number in view.heads]
 
 
@@ -27,11 +27,11 @@ def sources_of(
     hidden: Sequence[int],
     mark: Mark,
 ) -> tuple[Source, ...]:
-    """Columns with something on them, the strongest first, each in its strongest head."""
+    """Return the columns with a weight above 0, the strongest first, each in its strongest head."""
     names = [name for view in views for name in head_names(view)]
     values = None
     if all(map(keeps_values, views)):
-        parts = [tile(view, [mark], columns, "weight·‖v‖", limit=None) for view in views]
+        parts = [weights_between(view, [mark], columns, "weight·‖v‖", limit=None) for view in views]
         values = torch.cat(parts)[:, 0]
     best = weights.argmax(dim=0).tolist()
     order = np.argsort(-strengths, kind="stable").tolist()
@@ -51,7 +51,7 @@ def sources_of(
 
 
 def pooled(parts: Iterator[Tensor], pool: str) -> tuple[Tensor, int]:
-    """Heads put together, layer after layer; and how many they were."""
+    """Pool heads layer by layer; return the result and the number of heads."""
     total: Tensor | None = None
     count = 0
     for part in parts:

@@ -1,7 +1,7 @@
-"""The textbook's table of one query: Word, k, v, score, score/√d, softmax, softmax·v, sum.
+"""The step table of one query: word, k, v, score, score/√d, softmax, softmax·v, sum.
 
-Steps come in the order in which attention does them: score, scale, softcap, bias, mask, softmax;
-those that a model does not have are ``None``. Vectors are whole; views shorten them.
+The steps have the order of the computation: score, scale, softcap, bias, mask, softmax. A step that
+the model does not have is ``None``. Vectors are complete here; views shorten them.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Vector = tuple[float, ...]
 
 @dataclass(frozen=True)
 class StepRow:
-    """What one word (key) contributes to the query's result."""
+    """The steps of one key word, and its contribution to the query's result."""
 
     word: str
     key: Vector
     value: Vector  # empty where values were not kept
     score: float
     scaled: float
-    masked: str  # why the query may not look: "future", "padding", "window", "mask"; "" if it may
+    masked: str  # the reason: "future", "padding", "window", "mask"; "" if it is not masked
     weight: float
     weighted: Vector
     capped: float | None = None
@@ -38,7 +38,7 @@ class StepRow:
 
 @dataclass(frozen=True)
 class Sink:
-    """A learned score that takes its share of the softmax and contributes nothing."""
+    """A learned score that takes a share of the softmax and contributes no value."""
 
     score: float
     weight: float
@@ -49,7 +49,7 @@ class StepTable:
     """Every step from one query to its result."""
 
     title: str
-    word: str  # the one that asks
+    word: str  # the query's word
     query: Vector
     rows: tuple[StepRow, ...]
     scale: float
@@ -57,13 +57,19 @@ class StepTable:
     head: str = ""  # "L16H5"; "" in a worked example
     softcap: float | None = None
     sink: Sink | None = None
-    outputs: HeadOutputs | None = None  # what all heads of the layer hand on, through W_O to Z
+    outputs: HeadOutputs | None = None  # of all heads of the layer, through W_O to Z
     proof: LayerProof | None = None
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return (
+            f"StepTable({self.title!r}, word={self.word!r}, {len(self.rows)} rows, "
+            f"scale={self.scale:.4g})"
+        )
+
     @property
     def scale_name(self) -> str:
-        """How the scaled score is headed: "score/8" for 1/√64; "score" where nothing is scaled."""
+        """The title of the scaled scores: "score/8" for 1/√64; "score" if nothing is scaled."""
         if self.scale == 1.0:
             return "score"
         divisor = 1 / self.scale
@@ -72,7 +78,7 @@ class StepTable:
 
     @property
     def has_bias(self) -> bool:
-        """Whether something is added to the scores."""
+        """True if a bias is added to the scores."""
         return any(row.bias is not None for row in self.rows)
 
 
@@ -83,10 +89,10 @@ def step_table(
     steps: AttentionSteps,
     *,
     row: int,
-    asking: str,
+    query_word: str,
     title: str,
 ) -> StepTable:
-    """The table of query ``row`` from the steps of a single head, (query, key_dim) tensors."""
+    """Make the table of query ``row`` from the steps of a single head, (query, key_dim) tensors."""
     if len(words) != key.shape[0]:
         raise ShapeError(
             f"one word for each of the {key.shape[0]} keys is wanted; got {len(words)}."
@@ -109,12 +115,12 @@ def step_table(
         for column, word in enumerate(words)
     )
     return StepTable(
-        title, asking, vector(query[row]), rows, steps.scale, vector(steps.output[row])
+        title, query_word, vector(query[row]), rows, steps.scale, vector(steps.output[row])
     )
 
 
 def vector(numbers: Tensor) -> Vector:
-    """A vector as plain numbers."""
+    """Convert a vector to plain numbers."""
     return tuple(numbers.tolist())
 
 

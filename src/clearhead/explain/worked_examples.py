@@ -27,14 +27,18 @@ ACTION_WORDS = ("Action", "gets", "results")
 
 
 def worked_example(name: str = "selfish") -> list[StepTable]:
-    """The tables of one worked example."""
+    """Return the tables of one worked example: "selfish", "batch" or "action".
+
+    >>> [round(row.weight, 2) for row in worked_example("selfish")[0].rows]
+    [0.12, 0.87, 0.01, 0.0]
+    """
     if name not in EXAMPLES:
         raise InputError(f"there is no worked example {name!r}; there are {', '.join(EXAMPLES)}.")
     return EXAMPLES[name]()
 
 
 def _selfish() -> list[StepTable]:
-    return [_selfish_table(0, "one query asks four keys")]
+    return [_selfish_table(0, "one query and four keys")]
 
 
 def _batch() -> list[StepTable]:
@@ -49,7 +53,7 @@ def _selfish_table(row: int, title: str) -> StepTable:
     query = torch.tensor([BATCH_QUERIES[row]], dtype=torch.float64)
     steps = attention_steps(query, keys, keys, scale=1.0)
     words = [f"key {number}" for number in range(len(keys))]
-    return step_table(words, query, keys, steps, row=0, asking="query", title=title)
+    return step_table(words, query, keys, steps, row=0, query_word="query", title=title)
 
 
 def _action() -> list[StepTable]:
@@ -63,7 +67,9 @@ def _action() -> list[StepTable]:
     steps = attention_steps(query, key, value)
     words = list(ACTION_WORDS)
     return [
-        step_table(words, query, key, steps, row=row, asking=word, title=f"where {word!r} looks")
+        step_table(
+            words, query, key, steps, row=row, query_word=word, title=f"where {word!r} looks"
+        )
         for row, word in enumerate(words)
     ]
 

@@ -1,4 +1,4 @@
-"""Penalties for what the text has already, in pure functions of logits and counts."""
+"""Penalties for repeated tokens, and logit bias: pure functions of logits and token counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clearhead.generation.sampling import Number
 
 
 def token_counts(rows: Sequence[Sequence[int]], vocab: int) -> Int[Tensor, "batch {vocab}"]:
-    """How often each token of the vocabulary occurs in each row; others are not counted."""
+    """Count each token of the vocabulary in each row; other tokens are not counted."""
     counted = (
         torch.bincount(torch.tensor(row, dtype=torch.int64), minlength=vocab) for row in rows
     )
@@ -22,9 +22,10 @@ def token_counts(rows: Sequence[Sequence[int]], vocab: int) -> Int[Tensor, "batc
 def with_repetition_penalty(
     logits: Float[Tensor, "batch vocab"], counts: Int[Tensor, "batch vocab"], penalty: Number
 ) -> Float[Tensor, "batch vocab"]:
-    """Logits of tokens seen before divided by the penalty, multiplied where they are negative.
+    """Divide the positive logits of repeated tokens by the penalty, multiply the negative ones.
 
-    Above 1 discourages repetition (Keskar et al. 2019); ``counts`` are of prompt and text.
+    A penalty above 1 discourages repetition (Keskar et al. 2019). ``counts`` are of prompt and
+    text.
     """
     lowered = torch.where(logits < 0, logits * penalty, logits / penalty)
     return torch.where(counts > 0, lowered, logits)
@@ -36,7 +37,7 @@ def with_presence_and_frequency(
     presence: Number,
     frequency: Number,
 ) -> Float[Tensor, "batch vocab"]:
-    """logits − presence·[count > 0] − frequency·count, as OpenAI documents the two.
+    """Return logits − presence·[count > 0] − frequency·count, as OpenAI defines them.
 
     ``counts`` are of the generated text alone.
     """
@@ -46,7 +47,7 @@ def with_presence_and_frequency(
 def with_bias(
     logits: Float[Tensor, "batch vocab"], bias: Mapping[int, Number]
 ) -> Float[Tensor, "batch vocab"]:
-    """A number added to the logits of single tokens; −∞ forbids one."""
+    """Add a number to the logits of single tokens; −∞ forbids a token."""
     changed = logits.clone()
     changed[:, list(bias)] += torch.tensor(list(bias.values()), dtype=logits.dtype)
     return changed

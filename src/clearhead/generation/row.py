@@ -1,4 +1,4 @@
-"""One text in the making: its tokens so far, what of it may be shown, and when it ends."""
+"""One text of a batch while it is generated: its tokens, its stream of text, its end."""
 
 from __future__ import annotations
 
@@ -12,29 +12,31 @@ from clearhead.text.stream_decoder import StreamDecoder
 
 @dataclass
 class Row:
-    """A prompt and the text that is written after it."""
+    """A prompt and the text that is generated after it."""
 
-    number: int  # which prompt
-    sample: int  # which of several texts for it
+    prompt_index: int
+    sample: int  # index among the texts of one prompt
     prompt: list[int]
-    window: list[int]  # what the model sees of prompt and text
-    stream: StreamDecoder | None  # None where there is no tokenizer
-    stops: StopStrings
-    chance: random.Random
-    ids: list[int] = field(default_factory=list)
+    window: list[int]  # the tokens of prompt and text that are in the model's context
+    stream: StreamDecoder | None  # None if there is no tokenizer
+    stop_strings: StopStrings
+    generator: random.Random
+    ids: list[int] = field(default_factory=list)  # the generated tokens
 
-    def take(self, token: int, probability: float, others: tuple[Alternative, ...]) -> Event:
-        """Write one more token."""
+    def append(
+        self, token: int, probability: float, alternatives: tuple[Alternative, ...]
+    ) -> Event:
+        """Add a generated token; return its event."""
         self.ids.append(token)
         self.window.append(token)
         piece = "" if self.stream is None else self.stream.push(token)
-        text = self.stops.push(piece)
-        return Event(text, token, probability, others, self.number, self.sample)
+        text = self.stop_strings.push(piece)
+        return Event(text, token, probability, alternatives, self.prompt_index, self.sample)
 
     def finish(self, reason: FinishReason) -> Event:
-        """The end, with the text that was held back."""
+        """Return the last event, with the text that was held back."""
         rest = "" if self.stream is None else self.stream.flush()
-        text = self.stops.push(rest) + self.stops.flush()
-        if self.stops.found is not None:
+        text = self.stop_strings.push(rest) + self.stop_strings.flush()
+        if self.stop_strings.found is not None:
             reason = "stop-string"
-        return Event(text, row=self.number, sample=self.sample, finish=reason)
+        return Event(text, row=self.prompt_index, sample=self.sample, finish=reason)

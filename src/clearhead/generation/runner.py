@@ -1,4 +1,4 @@
-"""What decoding asks of whatever runs the model: add tokens, get logits, forget, reorder."""
+"""The runner protocol: a model with its KV cache. Add tokens, get logits, crop, reorder."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from torch import Tensor
 
 @runtime_checkable
 class Runner(Protocol):
-    """Runs a model over the tokens of one batch, which it remembers (its KV cache).
+    """Runs a model over the tokens of one batch and keeps their KV cache.
 
-    The first ``extend`` fixes the batch. Logits are float32 on the CPU. A row's result does not
-    depend on its neighbours. Of an encoder-decoder model the rows are the decoder's tokens; the
-    runner is made for its sources and knows them.
+    The first ``extend`` fixes the number of rows. Logits are float32 on the CPU. The result of a
+    row does not depend on the other rows. For an encoder-decoder model the rows are the decoder's
+    tokens, and the runner is constructed with the sources.
     """
 
     vocab: int
-    context: int | None  # how many tokens fit; None: no bound
+    context: int | None  # the context length; None: unlimited
 
     @property
     def length(self) -> int:
-        """Tokens so far, in the longest row."""
+        """The number of tokens in the longest row."""
         ...
 
     @property
     def lengths(self) -> list[int]:
-        """Tokens so far, in each row."""
+        """The number of tokens in each row."""
         ...
 
     def extend(self, rows: list[list[int]]) -> Float[Tensor, "batch vocab"]:
-        """Add tokens to each row, at least one, as many as each likes; logits after the last."""
+        """Add one or more tokens to each row; return the logits after each row's last token."""
         ...
 
     def extend_all(self, ids: list[int]) -> Float[Tensor, "query vocab"]:
-        """Add tokens to the only row; logits after each of them."""
+        """Add tokens to the only row; return the logits after each of them."""
         ...
 
     def crop(self, length: int) -> None:
-        """Forget everything from position ``length`` on, in all rows; a source stays."""
+        """Drop all tokens from position ``length`` on, in all rows; the sources stay."""
         ...
 
     def reorder(self, rows: list[int]) -> None:
-        """Make row i what row ``rows[i]`` was; there may be more or fewer rows afterwards."""
+        """Replace row i by the old row ``rows[i]``; the number of rows may change."""
         ...

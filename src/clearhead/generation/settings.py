@@ -1,4 +1,4 @@
-"""How tokens are chosen: every setting, checked once, and the order in which they act."""
+"""Sampling settings: all of them, checked once, and the order in which they apply."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from clearhead.generation.sampling import Number
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How a token is chosen from logits.
+    """The settings by which a token is sampled from logits.
 
     Order: repetition penalty, presence and frequency penalties, logit bias, temperature, top-k,
-    top-p, min-p, typical; then the draw. A temperature of 0 takes the likeliest token.
+    top-p, min-p, typical; then sampling. A temperature of 0 takes the most likely token.
     """
 
     temperature: Number = 1.0
@@ -35,18 +35,18 @@ class Settings:
     logit_bias: Mapping[int, Number] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        share = "a share above 0 and up to 1"
+        fraction = "above 0 and at most 1"
         _check(
-            "temperature", self.temperature, lambda t: t >= 0, "0 (the likeliest token) or above"
+            "temperature", self.temperature, lambda t: t >= 0, "0 (the most likely token) or above"
         )
         _check("top_k", self.top_k, lambda k: isinstance(k, int) and k >= 1, "whole, 1 or more")
-        _check("top_p", self.top_p, lambda p: 0 < p <= 1, share)
-        _check("min_p", self.min_p, lambda p: 0 <= p <= 1, "a share from 0 to 1")
-        _check("typical", self.typical, lambda p: 0 < p <= 1, share)
+        _check("top_p", self.top_p, lambda p: 0 < p <= 1, fraction)
+        _check("min_p", self.min_p, lambda p: 0 <= p <= 1, "from 0 to 1")
+        _check("typical", self.typical, lambda p: 0 < p <= 1, fraction)
         _check("repetition_penalty", self.repetition_penalty, lambda p: p > 0, "above 0 (1: none)")
         for name in ("presence_penalty", "frequency_penalty"):
             _check(name, getattr(self, name), math.isfinite, "a finite number (0: none)")
-        if not _fit_for_bias(self.logit_bias):
+        if not _is_bias(self.logit_bias):
             raise InputError(
                 "logit_bias maps token ids to numbers, finite or -inf; got "
                 f"{reprlib.repr(self.logit_bias)}."
@@ -54,11 +54,11 @@ class Settings:
 
     @property
     def greedy(self) -> bool:
-        """Whether chance plays no part."""
+        """True if the most likely token is always taken."""
         return self.temperature == 0.0
 
     def check_vocabulary(self, vocab: int) -> None:
-        """Refuse a bias for tokens that a model does not have."""
+        """Raise an InputError if logit_bias names a token that the model does not have."""
         for token in self.logit_bias:
             if not 0 <= token < vocab:
                 raise InputError(
@@ -71,7 +71,7 @@ class Settings:
         prompts: Sequence[Sequence[int]],
         texts: Sequence[Sequence[int]],
     ) -> Float[Tensor, "batch vocab"]:
-        """Penalties and bias: what matters to the greedy choice, too."""
+        """Apply penalties and bias: these matter to greedy decoding, too."""
         vocab = logits.shape[-1]
         if self.repetition_penalty != 1.0:
             rows = [[*prompt, *text] for prompt, text in zip(prompts, texts, strict=True)]
@@ -84,8 +84,8 @@ class Settings:
             )
         return penalties.with_bias(logits, self.logit_bias) if self.logit_bias else logits
 
-    def narrowed(self, logits: Float[Tensor, "batch vocab"]) -> Float[Tensor, "batch vocab"]:
-        """Temperature and the filters: the distribution that is drawn from."""
+    def filtered(self, logits: Float[Tensor, "batch vocab"]) -> Float[Tensor, "batch vocab"]:
+        """Apply temperature and filters: the result is the distribution to sample from."""
         logits = sampling.with_temperature(logits, self.temperature)
         if self.top_k is not None:
             logits = sampling.keep_top_k(logits, self.top_k)
@@ -107,7 +107,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _fit_for_bias(bias: object) -> bool:
+def _is_bias(bias: object) -> bool:
     return isinstance(bias, Mapping) and all(
         isinstance(token, int) and _is_number(value) and value < math.inf
         for token, value in bias.items()

@@ -1,4 +1,4 @@
-"""Stop strings: text that could still become one is held back, whatever tokens it comes in."""
+"""Stop strings: text that could become one is held back, wherever the token borders are."""
 
 from __future__ import annotations
 
@@ -8,35 +8,38 @@ from clearhead.errors import InputError
 
 
 class StopStrings:
-    """Takes a text piece by piece and gives it on, up to the first stop string in it."""
+    """Takes a text in pieces and returns it, up to the first stop string in it.
+
+    ``found`` is the stop string that ended the text, or None.
+    """
 
     def __init__(self, stops: Sequence[str] = ()) -> None:
         self.stops = tuple(stops)
         self.found: str | None = None
-        self._held = ""
+        self._pending = ""
 
     def push(self, piece: str) -> str:
-        """Take more text; return what certainly comes before any stop string."""
+        """Add text; return the part that certainly comes before any stop string."""
         if self.found is not None:
             return ""
-        text = self._held + piece
-        places = [(text.find(stop), stop) for stop in self.stops if stop in text]
-        if places:
-            place, self.found = min(places, key=lambda found: (found[0], -len(found[1])))
-            self._held = ""
-            return text[:place]
-        kept = len(text) - max((_overlap(text, stop) for stop in self.stops), default=0)
-        self._held = text[kept:]
-        return text[:kept]
+        text = self._pending + piece
+        matches = [(text.find(stop), stop) for stop in self.stops if stop in text]
+        if matches:
+            start, self.found = min(matches, key=lambda match: (match[0], -len(match[1])))
+            self._pending = ""
+            return text[:start]
+        end = len(text) - max((_overlap(text, stop) for stop in self.stops), default=0)
+        self._pending = text[end:]
+        return text[:end]
 
     def flush(self) -> str:
-        """What was held back and did not become a stop string after all."""
-        rest, self._held = self._held, ""
+        """Return the text that was held back and did not become a stop string."""
+        rest, self._pending = self._pending, ""
         return rest
 
 
 def checked_stops(stop: object) -> tuple[str, ...]:
-    """``stop`` as strings: one, or several."""
+    """Return ``stop``, one string or several, as a tuple; raise an InputError for all else."""
     stops = (stop,) if isinstance(stop, str) else stop
     if not isinstance(stops, Sequence | set | frozenset) or not all(
         isinstance(one, str) and one for one in stops
@@ -49,6 +52,6 @@ def checked_stops(stop: object) -> tuple[str, ...]:
 
 
 def _overlap(text: str, stop: str) -> int:
-    """How many characters at the end of ``text`` could be the beginning of ``stop``."""
+    """Return the length of the longest end of ``text`` that is a beginning of ``stop``."""
     longest = min(len(text), len(stop) - 1)
     return next((n for n in range(longest, 0, -1) if text.endswith(stop[:n])), 0)

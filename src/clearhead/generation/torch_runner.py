@@ -1,4 +1,4 @@
-"""The runner on torch: any model, any device."""
+"""The runner on PyTorch: any model, any device."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from clearhead.errors import InputError
-from clearhead.models.config import ModelConfig
 from clearhead.models.decoder import Decoder
 from clearhead.models.encoder_decoder import EncoderDecoder
-
-UNBOUNDED = ("relative", "alibi", "none")  # positions that any distance has
 
 
 class TorchRunner:
     """:class:`clearhead.generation.runner.Runner` for our models, with a ``ModelCache``.
 
-    An encoder-decoder model needs its ``sources``, one for each row: they are encoded here, once,
-    and their keys and values projected with the first ``extend``.
+    An encoder-decoder model needs its ``sources``, one for each row. They are encoded once, in the
+    constructor. Their keys and values are projected by the first ``extend``.
     """
 
     def __init__(
@@ -29,37 +26,37 @@ class TorchRunner:
     ) -> None:
         self.model = model
         self.vocab = model.config.vocab
-        self.context = context_of(model.config)
+        self.context = model.config.longest_text
         self.cache = model.new_cache()
         self._device = next(model.parameters()).device
         self._sources = self._encoded(sources)
 
     @property
     def length(self) -> int:
-        """Tokens so far, in the longest row."""
+        """The number of tokens in the longest row."""
         return self.cache.length
 
     @property
     def lengths(self) -> list[int]:
-        """Tokens so far, in each row."""
+        """The number of tokens in each row."""
         return [int(length) for length in self.cache.lengths]
 
     def extend(self, rows: list[list[int]]) -> Float[Tensor, "batch vocab"]:
-        """Add tokens to each row, at least one, as many as each likes; logits after the last."""
-        with self._running():
+        """Add one or more tokens to each row; return the logits after each row's last token."""
+        with self._inference():
             return self._logits(*self._padded(rows), last_only=True)[:, 0]
 
     def extend_all(self, ids: list[int]) -> Float[Tensor, "query vocab"]:
-        """Add tokens to the only row; logits after each of them."""
-        with self._running():
+        """Add tokens to the only row; return the logits after each of them."""
+        with self._inference():
             return self._logits(*self._padded([ids]), last_only=False)[0]
 
     def crop(self, length: int) -> None:
-        """Forget everything from position ``length`` on, in all rows; a source stays."""
+        """Drop all tokens from position ``length`` on, in all rows; the sources stay."""
         self.cache.crop(length)
 
     def reorder(self, rows: list[int]) -> None:
-        """Make row i what row ``rows[i]`` was; there may be more or fewer rows afterwards."""
+        """Replace row i by the old row ``rows[i]``; the number of rows may change."""
         self.cache.reorder(torch.tensor(rows, dtype=torch.int64))
 
     def _logits(
@@ -84,18 +81,18 @@ class TorchRunner:
     ) -> tuple[Float[Tensor, "batch key model"], Int[Tensor, " batch"] | None] | None:
         if isinstance(self.model, Decoder):
             if sources is not None:
-                raise InputError("a decoder has no encoder that could read a source.")
+                raise InputError("a decoder has no encoder to read a source; leave sources out.")
             return None
         if not sources:
-            raise InputError("an encoder-decoder model needs the source that it is to read.")
-        with self._running():
+            raise InputError("an encoder-decoder model needs a source for its encoder; got none.")
+        with self._inference():
             ids, real = self._padded(sources)
             return self.model.encode(ids, real=real)
 
     def _padded(
         self, rows: list[list[int]]
     ) -> tuple[Int[Tensor, "batch query"], Bool[Tensor, "batch query"] | None]:
-        """Rows of any length as one tensor, and which tokens are real unless all are."""
+        """Pad rows to one tensor; the mask of real tokens is None if there is no padding."""
         longest = max(map(len, rows), default=0)
         if not longest or not all(rows):
             raise InputError("every row of a batch needs at least one token; got an empty one.")
@@ -106,8 +103,8 @@ class TorchRunner:
         return ids, torch.arange(longest, device=self._device) < counts
 
     @contextmanager
-    def _running(self) -> Iterator[None]:
-        """No gradients, no dropout, whatever the model is being used for otherwise."""
+    def _inference(self) -> Iterator[None]:
+        """Disable gradients and dropout; a model in training mode returns to it afterwards."""
         training = self.model.training
         if training:
             self.model.eval()
@@ -117,8 +114,3 @@ class TorchRunner:
         finally:
             if training:
                 self.model.train()
-
-
-def context_of(config: ModelConfig) -> int | None:
-    """How many tokens a model's positions are made for; None where any number is fine."""
-    return None if config.positions in UNBOUNDED else config.context

@@ -1,4 +1,4 @@
-"""Dropout (Srivastava et al. 2014): a share of the entries becomes 0, the others grow to make up.
+"""Dropout (Srivastava et al. 2014): a share of the entries becomes 0, the others are scaled up.
 
 On a CPU torch draws one number after another, which took a fifth of the time of a training step.
 NumPy's generator fills memory eight bytes at a time; 16 bits are drawn for each entry.

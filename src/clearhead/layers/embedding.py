@@ -1,4 +1,4 @@
-"""From ids to states: token embedding plus position, c + p, and what else a family adds."""
+"""From token ids to hidden states: token embedding plus position, c + p, and segments or norms."""
 
 from __future__ import annotations
 

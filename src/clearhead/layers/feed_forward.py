@@ -1,4 +1,4 @@
-"""The feed-forward layer: each position for itself, wide in the middle."""
+"""The feed-forward layer: two linear maps around a wide hidden layer, each position by itself."""
 
 from __future__ import annotations
 

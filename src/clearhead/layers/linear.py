@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from clearhead.attention.plain_tensors import is_transformed
+from clearhead.kernels.plain_tensors import is_transformed
 
 FEWEST_ROWS = 32  # below, there is little to win, and each new number of rows is prepared first
 

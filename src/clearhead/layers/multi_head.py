@@ -29,8 +29,16 @@ class HeadWeights(NamedTuple):
     output: Float[Tensor, "value_dim model"]
 
 
+class _Visible(NamedTuple):
+    """Which keys each query may attend to, as arguments of :func:`attention`."""
+
+    mask: Mask | Tensor | None
+    causal: bool
+    window: int | None
+
+
 class MultiHeadAttention(nn.Module):
-    """T heads that each look for something else (Vaswani et al. 2017, section 3.2.2).
+    """T heads, each with projections of its own (Vaswani et al. 2017, section 3.2.2).
 
         head_t = attention(f(c·W_q), f(c·W_k), f(c·W_v))      for t = 1 … T
         output = concatenate(head_1 … head_T) · W_O
@@ -54,6 +62,15 @@ class MultiHeadAttention(nn.Module):
         dropout: share of weights dropped in training, which needs the plain path.
         causal, window, scale, softcap: as in :func:`clearhead.attention`.
         sinks: learn one sink for each head.
+
+    Raises:
+        ConfigError: if the widths do not fit each other, or options contradict each other.
+
+    >>> layer = MultiHeadAttention(512, 8)
+    >>> layer(torch.zeros(2, 5, 512)).shape
+    torch.Size([2, 5, 512])
+    >>> layer.parameter_count == 512 * (2 * 64 + 64) * 8 + 8 * 64 * 512
+    True
     """
 
     def __init__(
@@ -114,62 +131,80 @@ class MultiHeadAttention(nn.Module):
         ``rotation`` (cos, sin) saves computing the same rotation in every layer. ``ragged`` says
         that the states are real tokens only, one behind the other, and how they stand in rows.
         """
-        self._check_source(states, context, cache)
-        if counts is not None and (cache is None or self.crossing):
-            raise InputError(
-                "counts says how far the cache of self-attention grows in each row; here is none.",
-                hint="which keys are real is said by mask=masks.lengths(counts).",
-            )
-        query = self._split(_rows(self.query(states), ragged), self.heads, self.query_norm)
-        if self.rotary is not None and rotation is None:
-            dtype = torch.promote_types(states.dtype, torch.float32)
-            rotation = self.rotary.at(self._positions(query, cache), dtype)
-        query = self._rotated(query, rotation)
-        causal, window = self.causal, self.window
-        if cache is not None and not self.crossing and (counts is not None or cache.ragged):
-            behind = cache.mask(window)  # rows stand at different positions: not simply the end
-            mask = behind if mask is None else behind & mask
-            causal, window = False, None
-        key, value = self._keys_and_values(states, context, cache, counts, rotation, ragged)
-        mixed = self._attend(query, key, value, mask, bias, causal, window)
-        joined = mixed.transpose(1, 2).flatten(2)
-        return self.output(joined if ragged is None else ragged.squeeze(joined))  # type: ignore[no-any-return]
+        self._check_call(states, context, cache, counts)
+        query, key, value = self._project(states, context, cache, ragged)
+        query, key = self._place(query, key, cache, rotation)
+        visible = self._visible(mask, cache, counts)
+        key, value = self._remember(key, value, cache, counts)
+        mixed = self._attend(query, key, value, bias, visible)
+        return self._project_back(mixed, ragged)
 
-    def _keys_and_values(
+    def _project(
         self,
         states: Tensor,
         context: Tensor | None,
         cache: KVCache | None,
-        counts: Tensor | None,
-        rotation: Rotation | None,
         ragged: Ragged | None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """q, k and v of every head; no k and v where the cache has those of the context already."""
+        query = self._split(_rows(self.query(states), ragged), self.heads, self.query_norm)
         if self.crossing and cache is not None and cache.length:
-            return cache.keys, cache.values
+            return query, None, None
         source, ragged = (states, ragged) if context is None else (context, None)
         key = self._split(_rows(self.key(source), ragged), self.kv_heads, self.key_norm)
         value = self._split(_rows(self.value(source), ragged), self.kv_heads, None)
-        key = key if self.crossing else self._rotated(key, rotation)
+        return query, key, value
+
+    def _place(
+        self, query: Tensor, key: Tensor | None, cache: KVCache | None, rotation: Rotation | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Queries and keys rotated by their positions, where positions are rotations."""
+        if self.rotary is None or key is None:
+            return query, key
+        if rotation is None:
+            dtype = torch.promote_types(query.dtype, torch.float32)
+            rotation = self.rotary.at(self._positions(query, cache), dtype)
+        pairing = self.rotary.pairing
+        return rotate(query, rotation, pairing), rotate(key, rotation, pairing)
+
+    @staticmethod
+    def _remember(
+        key: Tensor | None, value: Tensor | None, cache: KVCache | None, counts: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """All keys and values that there are now: the cached ones, followed by the new ones."""
+        if key is None or value is None:
+            assert cache is not None
+            return cache.keys, cache.values
         return (key, value) if cache is None else cache.append(key, value, counts)
 
     def _attend(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Mask | Tensor | None,
-        bias: Tensor | None,
-        causal: bool,
-        window: int | None,
+        self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, visible: _Visible
     ) -> Float[Tensor, "batch head query value_dim"]:
+        """Each head's weighted sum of values; with dropout by the plain path."""
         options: dict[str, Any] = {
-            "mask": mask, "bias": bias, "causal": causal, "window": window,
+            "mask": visible.mask, "bias": bias, "causal": visible.causal, "window": visible.window,
             "scale": self.scale, "softcap": self.softcap, "sinks": self.sinks,
         }  # fmt: skip
         if not (self.training and self.dropout):
             return attention(query, key, value, **options)
         steps = attention_steps(query, key, value, **options)
         return drop(steps.weights, self.dropout) @ steps.value
+
+    def _project_back(
+        self, mixed: Float[Tensor, "batch head query value_dim"], ragged: Ragged | None
+    ) -> Tensor:
+        """The heads side by side, times W_O."""
+        joined = mixed.transpose(1, 2).flatten(2)
+        return self.output(joined if ragged is None else ragged.unpad(joined))  # type: ignore[no-any-return]
+
+    def _visible(
+        self, mask: Mask | Tensor | None, cache: KVCache | None, counts: Tensor | None
+    ) -> _Visible:
+        """Which keys each query may attend to. Call it before the cache grows."""
+        if cache is None or self.crossing or (counts is None and not cache.ragged):
+            return _Visible(mask, self.causal, self.window)
+        behind = cache.mask(self.window)  # rows stand at different positions: not simply the end
+        return _Visible(behind if mask is None else behind & mask, False, None)
 
     def _split(
         self, projected: Float[Tensor, "batch query width"], heads: int, norm: nn.Module | None
@@ -179,11 +214,6 @@ class MultiHeadAttention(nn.Module):
             projected = self.activation(projected)
         apart = projected.view(*projected.shape[:2], heads, -1)
         return (apart if norm is None else norm(apart)).transpose(1, 2)
-
-    def _rotated(self, heads: Tensor, rotation: Rotation | None) -> Tensor:
-        if rotation is None or self.rotary is None:
-            return heads
-        return rotate(heads, rotation, self.rotary.pairing)
 
     @staticmethod
     def _positions(
@@ -212,11 +242,11 @@ class MultiHeadAttention(nn.Module):
 
     @property
     def parameter_count(self) -> int:
-        """How many parameters there are, all told."""
+        """The number of parameters, biases included."""
         return sum(parameter.numel() for parameter in self.parameters())
 
     def extra_repr(self) -> str:
-        """What the module is, with its parameter count."""
+        """Heads, widths and the parameter count."""
         model, source = self.query.in_features, self.key.in_features
         parts = [
             f"{self.heads} heads of key width {self.key_dim} and value width {self.value_dim}",
@@ -258,7 +288,13 @@ class MultiHeadAttention(nn.Module):
                 "positions within one, have no meaning there."
             )
 
-    def _check_source(self, states: Tensor, context: Tensor | None, cache: KVCache | None) -> None:
+    def _check_call(
+        self,
+        states: Tensor,
+        context: Tensor | None,
+        cache: KVCache | None,
+        counts: Tensor | None,
+    ) -> None:
         if states.ndim != 3 or states.shape[2] != self.query.in_features:
             raise ShapeError(
                 f"states must be (batch, query, {self.query.in_features}); "
@@ -275,10 +311,15 @@ class MultiHeadAttention(nn.Module):
             raise ShapeError(
                 f"context must be (batch, key, {self.key.in_features}); got {tuple(context.shape)}."
             )
+        if counts is not None and (cache is None or self.crossing):
+            raise InputError(
+                "counts says how far the cache of self-attention grows in each row; here is none.",
+                hint="which keys are real is said by mask=masks.lengths(counts).",
+            )
 
 
 def _rows(projected: Tensor, ragged: Ragged | None) -> Float[Tensor, "batch query width"]:
-    return projected if ragged is None else ragged.spread(projected)
+    return projected if ragged is None else ragged.pad(projected)
 
 
 def _head_width(model: int, heads: int) -> int:

@@ -12,9 +12,24 @@ from clearhead.layers.multi_head import MultiHeadAttention
 def from_torch(module: nn.MultiheadAttention, *, cross: bool = False) -> MultiHeadAttention:
     """Our module with the same weights: the same numbers for the same states.
 
-    ``cross`` says that it attends to a context, which torch's module only tells by itself when
-    the context has a width of its own.
+    ``cross`` says that it attends to a context. torch's module shows that only when the context has
+    another width.
     Mind the masks: ``nn.MultiheadAttention`` marks with True what may NOT be attended to.
+
+    Args:
+        module: torch's module; its weights are copied.
+        cross: whether it is used for cross-attention.
+
+    Returns:
+        A :class:`MultiHeadAttention` in the same mode (training or not), type and device.
+
+    Raises:
+        ConfigError: for ``add_bias_kv``, ``add_zero_attn``, or keys and values of different widths.
+
+    >>> theirs = nn.MultiheadAttention(12, 3, batch_first=True).eval()
+    >>> ours, states = from_torch(theirs), torch.randn(2, 5, 12)
+    >>> torch.allclose(ours(states), theirs(states, states, states)[0], atol=1e-6)
+    True
     """
     if module.bias_k is not None or module.add_zero_attn:
         raise ConfigError(
@@ -48,6 +63,19 @@ def to_torch(module: MultiHeadAttention) -> nn.MultiheadAttention:
     """``nn.MultiheadAttention`` (batch first) with the same weights, where it can express them.
 
     A causal module's mask does not come along: torch wants it at every call, as ``attn_mask``.
+
+    Args:
+        module: ours; its weights are copied.
+
+    Returns:
+        torch's module in the same mode, type and device.
+
+    Raises:
+        ConfigError: if torch's module cannot express it: grouped heads, widths m ≠ l, rotary
+            positions, softcap, sinks, a window, a scale, an activation or norms.
+
+    >>> to_torch(MultiHeadAttention(12, 3)).num_heads
+    3
     """
     model = module.query.in_features
     plain = (module.kv_heads == module.heads and module.heads * module.key_dim == model

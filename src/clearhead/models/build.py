@@ -18,5 +18,5 @@ KINDS: dict[str, type[Encoder] | type[Decoder] | type[EncoderDecoder]] = {
 
 
 def build(config: ModelConfig) -> Model:
-    """The model that the config describes, with fresh weights."""
+    """Return the model that the config describes, with random initial weights."""
     return KINDS[config.kind](config)

@@ -1,4 +1,4 @@
-"""The KV caches of all layers of a model."""
+"""The key-value caches of all layers of a model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ModelCache:
 
     @classmethod
     def for_layers(cls, layers: int, *, cross: bool = False, capacity: int = 0) -> ModelCache:
-        """An empty cache for so many layers."""
+        """Return an empty cache for ``layers`` layers."""
         return cls(
             [KVCache(capacity) for _ in range(layers)],
             [KVCache() for _ in range(layers)] if cross else [],
@@ -40,7 +40,7 @@ class ModelCache:
         return self.layers[0].lengths
 
     def positions(self, count: int) -> Int[Tensor, "#batch {count}"]:
-        """Where the next ``count`` tokens of each row will stand."""
+        """Positions of the next ``count`` tokens of each row."""
         return self.layers[0].positions(count)
 
     def crop(self, length: int) -> None:
@@ -56,7 +56,7 @@ class ModelCache:
             self.source_counts = self.source_counts[rows]
 
     def reset(self) -> None:
-        """Forget everything but keep the memory."""
+        """Forget everything but keep the allocated memory."""
         for layer in (*self.layers, *self.cross_layers):
             layer.reset()
         self.source_counts = None

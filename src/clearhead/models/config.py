@@ -1,4 +1,4 @@
-"""What a model is made of. One description serves every family; a preset says only what differs."""
+"""``ModelConfig``: one description for every family; a preset lists only what differs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clearhead.attention.rotary import Rotary, RotaryScaling
 from clearhead.errors import ConfigError
 from clearhead.layers.block import NormPlace
 from clearhead.layers.feed_forward import Activation
-from clearhead.models.field_kinds import unlike
+from clearhead.models.field_types import type_mismatch
 from clearhead.models.scalings import check_scaling, scaling_fields, scaling_of
 
 Kind: TypeAlias = Literal["encoder", "decoder", "encoder-decoder"]
@@ -25,10 +25,25 @@ Head: TypeAlias = Literal["language", "masked", "embedding", "classification", "
 class ModelConfig:
     """A transformer, completely described. Sizes are named as in ``clearhead.axes``.
 
+    Required are ``kind``, ``vocab``, ``context`` (length in tokens), ``model`` (width), ``layers``,
+    ``heads`` and ``feed_forward`` (width of the hidden layer). Every other field has a default.
+
     ``layers`` counts the decoder's blocks of an encoder-decoder, whose encoder has
     ``encoder_layers``; of the others, simply the blocks. ``window`` holds for the layers that
     ``window_layers`` marks (all of them without it); marked layers rotate with
     ``window_rotary_base`` if there is one.
+
+    Raises:
+        ConfigError: a field has a wrong type or value, or fields contradict each other.
+
+    >>> config = ModelConfig(
+    ...     kind="decoder", vocab=97, context=64, model=24, layers=2, heads=3, feed_forward=48
+    ... )
+    >>> config.head_width
+    8
+    >>> config.changed(layers=0)
+    Traceback (most recent call last):
+    clearhead.errors.ConfigError: layers must be 1 or more; got 0.
     """
 
     kind: Kind
@@ -90,7 +105,7 @@ class ModelConfig:
     bos: int | None = None
     eos: tuple[int, ...] = ()
     pad: int | None = None
-    start: int | None = None  # what an encoder-decoder's output begins with
+    start: int | None = None  # the first token of an encoder-decoder's output
 
     def __post_init__(self) -> None:
         self._check_kinds()
@@ -99,22 +114,27 @@ class ModelConfig:
 
     @property
     def rotary(self) -> Rotary | None:
-        """How most layers rotate, if they do."""
+        """The rotary positions of most layers; None without rotary positions."""
         return self._rotary(self.rotary_base, self.rotary_scaling)
 
     @property
     def head_width(self) -> int:
-        """m: given, or the model's width shared out over the heads."""
+        """The width of one head's keys: ``key_dim``, or the model's width divided by the heads."""
         return self.model // self.heads if self.key_dim is None else self.key_dim
 
+    @property
+    def longest_text(self) -> int | None:
+        """The context length that the positions are made for; None where any length works."""
+        return None if self.positions in ("relative", "alibi", "none") else self.context
+
     def windowed(self, layer: int) -> bool:
-        """Whether this layer sees only a window."""
+        """Return whether this layer attends within a window only."""
         if self.window is None:
             return False
         return self.window_layers is None or self.window_layers[layer]
 
     def rotary_of(self, layer: int) -> Rotary | None:
-        """How this layer rotates, if it does."""
+        """Return the rotary positions of this layer; None without rotary positions."""
         if self.window_rotary_base is not None and self.windowed(layer):
             return self._rotary(self.window_rotary_base, None)
         return self.rotary
@@ -125,13 +145,15 @@ class ModelConfig:
         return Rotary(self.rotary_width or self.head_width, base, "halves", scaling)
 
     def changed(self, **fields: Any) -> ModelConfig:
-        """This config with some fields changed."""
+        """Return a copy of this config with some fields changed."""
         _refuse_unknown(fields)
         return dataclasses.replace(self, **fields)
 
     def resolved(self) -> ModelConfig:
-        """The same model with its defaults spelled out (labels that are only numbered have no
-        name): equal models have equal ones."""
+        """Return the same config with its defaults spelled out: equal models have equal ones.
+
+        Labels that are only numbered have no name.
+        """
         windows = None
         if self.window is not None:
             windows = tuple(self.windowed(layer) for layer in range(self.layers))
@@ -149,7 +171,7 @@ class ModelConfig:
         return tuple(f"LABEL_{number}" for number in range(len(self.label_names)))
 
     def to_json(self) -> str:
-        """As JSON text; fields that have their default are left out."""
+        """Return the config as JSON text; fields that have their default are left out."""
         fields = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
@@ -162,7 +184,7 @@ class ModelConfig:
 
     @classmethod
     def from_json(cls, text: str) -> ModelConfig:
-        """The config that :meth:`to_json` wrote."""
+        """Return the config that :meth:`to_json` wrote."""
         try:
             fields = json.loads(text)
         except json.JSONDecodeError as error:
@@ -175,7 +197,7 @@ class ModelConfig:
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> ModelConfig:
-        """The config from plain JSON values."""
+        """Return the config from plain JSON values."""
         _refuse_unknown(fields)
         fields = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
         scaling = fields.get("rotary_scaling")
@@ -189,7 +211,7 @@ class ModelConfig:
     def _check_kinds(self) -> None:
         for name, hint in get_type_hints(type(self)).items():
             value = getattr(self, name)
-            wanted = unlike(value, hint)
+            wanted = type_mismatch(value, hint)
             if wanted is not None:
                 raise ConfigError(f"{name} must be {wanted}; got {value!r}.")
 

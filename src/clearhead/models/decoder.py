@@ -1,4 +1,4 @@
-"""The decoder: every token sees itself and what came before; on top, the next token."""
+"""The decoder: every token attends to itself and earlier tokens; logits of the next token."""
 
 from __future__ import annotations
 
@@ -14,7 +14,21 @@ from clearhead.models.stack import Stack
 
 
 class Decoder(nn.Module):
-    """GPT, Llama and their kin: a causal stack and a language-model head."""
+    """A decoder-only transformer (GPT, Llama): a causal stack and a language-model head.
+
+    Args:
+        config: a description of kind "decoder" with head "language".
+
+    Raises:
+        ConfigError: the config is of another kind.
+
+    >>> import torch
+    >>> config = ModelConfig(
+    ...     kind="decoder", vocab=97, context=64, model=24, layers=2, heads=3, feed_forward=48
+    ... )
+    >>> Decoder(config)(torch.tensor([[5, 7, 11]])).shape  # batch, query, vocab
+    torch.Size([1, 3, 97])
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -35,10 +49,19 @@ class Decoder(nn.Module):
         cache: ModelCache | None = None,
         last_only: bool = False,
     ) -> Float[Tensor, "batch query_or_1 vocab"]:
-        """Logits of the token after each token, or only after the last real one of each row.
+        """Compute the logits of the next token at each position.
 
-        ``real`` says which tokens are not padding, on either side. With a cache, the ids are those
-        that follow what it holds.
+        Args:
+            ids: token ids (batch, query).
+            real: False for padding, on either side; None without padding.
+            cache: from :meth:`new_cache`; the ids are those that follow what it holds.
+            last_only: compute logits only for the last real token of each row.
+
+        Returns:
+            Logits (batch, query, vocab), or (batch, 1, vocab) with ``last_only``.
+
+        Raises:
+            InputError: ids or flags are of a wrong shape or type, or too long for the model.
         """
         padding = Padding.of(real, ids)
         counts = None if padding is None else padding.counts
@@ -52,5 +75,5 @@ class Decoder(nn.Module):
         return self.head(states, self.stack.embedding.tokens.weight)  # type: ignore[no-any-return]
 
     def new_cache(self, capacity: int = 0) -> ModelCache:
-        """An empty cache, with room for ``capacity`` tokens from the start."""
+        """An empty cache, with memory for ``capacity`` tokens from the start."""
         return ModelCache.for_layers(self.config.layers, capacity=capacity)

@@ -1,4 +1,4 @@
-"""The encoder: every token sees every token."""
+"""The encoder: every token attends to every token."""
 
 from __future__ import annotations
 
@@ -13,10 +13,25 @@ from clearhead.models.stack import Stack
 
 
 class Encoder(nn.Module):
-    """BERT and its kin: a stack without a causal mask, and the head that the config names.
+    """An encoder-only transformer (BERT): a stack without a causal mask, and one output head.
 
-    The result depends on the head: ``none`` states (batch, query, model); ``masked`` logits
-    (batch, query, vocab); ``embedding`` (batch, model); ``classification`` (batch, label).
+    The result depends on the config's head: ``none`` hidden states (batch, query, model);
+    ``masked`` logits (batch, query, vocab); ``embedding`` (batch, model); ``classification``
+    logits (batch, label).
+
+    Args:
+        config: a description of kind "encoder".
+
+    Raises:
+        ConfigError: the config is of another kind.
+
+    >>> import torch
+    >>> config = ModelConfig(
+    ...     kind="encoder", head="embedding", vocab=97, context=64, model=24, layers=2, heads=3,
+    ...     feed_forward=48,
+    ... )
+    >>> Encoder(config)(torch.tensor([[5, 7, 11]])).shape  # batch, model
+    torch.Size([1, 24])
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -40,7 +55,19 @@ class Encoder(nn.Module):
         real: Bool[Tensor, "batch query"] | None = None,
         segments: Int[Tensor, "batch query"] | None = None,
     ) -> Float[Tensor, "batch ..."]:
-        """What the head makes of the states; ``real`` says which tokens are not padding."""
+        """Compute the output of the head.
+
+        Args:
+            ids: token ids (batch, query).
+            real: False for padding, on either side; None without padding.
+            segments: the segment of each token (BERT's token types); 0 without it.
+
+        Returns:
+            What the class describes for the config's head.
+
+        Raises:
+            InputError: ids or flags are of a wrong shape or type, or too long for the model.
+        """
         padding = Padding.of(real, ids)
         counts = None if padding is None else padding.counts
         if padding is not None:

@@ -14,7 +14,25 @@ from clearhead.models.stack import Stack
 
 
 class EncoderDecoder(nn.Module):
-    """The encoder reads the source; the decoder writes: Q from itself, K and V from the source."""
+    """An encoder for the source and a decoder with cross-attention to it.
+
+    In cross-attention the queries come from the target, the keys and values from the source.
+
+    Args:
+        config: a description of kind "encoder-decoder" with head "language".
+
+    Raises:
+        ConfigError: the config is of another kind.
+
+    >>> import torch
+    >>> config = ModelConfig(
+    ...     kind="encoder-decoder", vocab=97, context=64, model=24, layers=2, encoder_layers=1,
+    ...     heads=3, feed_forward=48,
+    ... )
+    >>> source, target = torch.tensor([[5, 7, 11, 13]]), torch.tensor([[2, 3, 5]])
+    >>> EncoderDecoder(config)(source, target).shape  # batch, query, vocab
+    torch.Size([1, 3, 97])
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -41,7 +59,20 @@ class EncoderDecoder(nn.Module):
         source_real: Bool[Tensor, "batch key"] | None = None,
         target_real: Bool[Tensor, "batch query"] | None = None,
     ) -> Float[Tensor, "batch query vocab"]:
-        """Logits of the token after each target token, all positions at once (as in training)."""
+        """Compute the logits of the next token at each target position, as in training.
+
+        Args:
+            source: token ids of the source (batch, key).
+            target: token ids of the target (batch, query).
+            source_real: False for padding of the source; None without padding.
+            target_real: False for padding of the target; None without padding.
+
+        Returns:
+            Logits (batch, query, vocab).
+
+        Raises:
+            InputError: ids or flags are of a wrong shape or type, or too long for the model.
+        """
         states, counts = self.encode(source, real=source_real)
         return self.decode(target, states, counts, real=target_real)
 

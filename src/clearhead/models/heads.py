@@ -1,4 +1,4 @@
-"""What stands on top of a stack: states in, logits or embeddings out."""
+"""Output heads: hidden states in, logits or embeddings out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clearhead.models.config import ModelConfig
 
 
 class LanguageHead(nn.Module):
-    """states · Wᵀ: a score for each word of the vocabulary; W may be the token embedding itself."""
+    """Language-model head: logits = states · Wᵀ; W may be the token embedding itself (tied)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class MaskedHead(nn.Module):
     def forward(
         self, states: Float[Tensor, "batch query model"], embedding: Float[Tensor, "vocab model"]
     ) -> Float[Tensor, "batch query vocab"]:
-        """For each position a score for each word that could stand there."""
+        """For each position the logits of the token that could stand there."""
         states = self.norm(self.activation(self.dense(states)))
         return self.vocabulary(states, embedding)  # type: ignore[no-any-return]
 
@@ -78,7 +78,7 @@ class EmbeddingHead(nn.Module):
 
 
 class ClassificationHead(nn.Module):
-    """Labels from the first state of an encoder (dense, tanh or ReLU, labels)."""
+    """Labels from the first hidden state of an encoder: dense, tanh or ReLU, linear."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -87,5 +87,5 @@ class ClassificationHead(nn.Module):
         self.labels = nn.Linear(config.model, config.labels)
 
     def forward(self, states: Float[Tensor, "batch query model"]) -> Float[Tensor, "batch label"]:
-        """A score for each label."""
+        """The logits of the labels."""
         return self.labels(self.activation(self.dense(states[:, 0])))  # type: ignore[no-any-return]

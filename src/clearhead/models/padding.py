@@ -54,7 +54,7 @@ class Padding:
     def unpack(
         self, states: Float[Tensor, "batch longest width"]
     ) -> Float[Tensor, "batch query width"]:
-        """Back to where the tokens stood; what stands at padding means nothing."""
+        """Move states back to the tokens' own places; padding gets zeros or meaningless states."""
         batch, longest, width = states.shape
         whole = states.new_zeros(batch, self.width, width)
         if self.order is None:

@@ -1,4 +1,4 @@
-"""How a model description says that rotary positions are scaled: read, written and checked."""
+"""Rotary scalings in a config: read from JSON values, written to them, and checked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clearhead.attention.rotary import (
     YarnScaling,
 )
 from clearhead.errors import ConfigError
-from clearhead.models.field_kinds import unlike
+from clearhead.models.field_types import type_mismatch
 
 SCALINGS: dict[str, type[Any]] = {
     "linear": LinearScaling,
@@ -48,13 +48,13 @@ def scaling_fields(scaling: RotaryScaling) -> dict[str, Any]:
 
 
 def check_scaling(scaling: RotaryScaling, *, pairs: int) -> None:
-    """Factors and lengths are numbers above 0; a division by them must go well."""
+    """Refuse factors and lengths that are not numbers above 0: they divide."""
     for field in dataclasses.fields(scaling):
         value = getattr(scaling, field.name)
         for number in value if isinstance(value, tuple) else (value,):
             if (
                 number is not None
-                and (unlike(number, float) or number <= 0)
+                and (type_mismatch(number, float) or number <= 0)
                 and (not isinstance(number, bool))
             ):
                 raise ConfigError(

@@ -1,4 +1,4 @@
-"""The one configurable stack: embedding, blocks, final normalisation. All models are made of it."""
+"""The one configurable stack of all models: embedding, blocks, final normalisation."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from clearhead.attention import masks
 from clearhead.attention.alibi import alibi_bias, alibi_slopes
 from clearhead.attention.rotary import Rotation
 from clearhead.errors import InputError
+from clearhead.kernels.freed_memory import keep_freed_memory
 from clearhead.layers.block import Block
 from clearhead.layers.embedding import Embedding, SinusoidalPositions
 from clearhead.layers.feed_forward import FeedForward
-from clearhead.layers.freed_memory import keep_freed_memory
 from clearhead.layers.multi_head import MultiHeadAttention
 from clearhead.layers.normalisation import RMSNorm
 from clearhead.layers.positions import LearnedPositions, RelativeBias
@@ -26,7 +26,7 @@ from clearhead.models.config import ModelConfig
 
 
 class Stack(nn.Module):
-    """Ids in, states out. ``causal`` makes it a decoder; ``cross`` lets it attend to a context."""
+    """Ids in, hidden states out; ``causal`` makes it a decoder, ``cross`` adds cross-attention."""
 
     def __init__(
         self, config: ModelConfig, *, layers: int, causal: bool, cross: bool = False
@@ -77,14 +77,14 @@ class Stack(nn.Module):
     ) -> Float[Tensor, "batch query model"]:
         """States of packed rows; ``counts`` says how many tokens of each are real."""
         self._check_length(ids, cache)
-        positions = _standing(ids, cache)
+        positions = _positions_of(ids, cache)
         states = self.embedding(ids, positions + self.config.position_offset, segments)
         rotations: dict[Any, Rotation] = {}
         bias = self._bias(positions, counts, cache, states)
         mask = None if self.causal or counts is None else masks.lengths(counts)
         cross_mask = None if context_counts is None else masks.lengths(context_counts)
         ragged = Ragged.of(counts, ids.shape[1]) if cache is None else None
-        states = states if ragged is None else ragged.squeeze(states)
+        states = states if ragged is None else ragged.unpad(states)
         for number, block in enumerate(self.blocks):
             assert isinstance(block, Block)
             rotary = block.attention.rotary
@@ -104,12 +104,12 @@ class Stack(nn.Module):
             cross_options = {"mask": cross_mask, "cache": cross_cache, "ragged": ragged}
             states = block(states, self_options, context, cross_options)
         states = states if self.norm is None else self.norm(states)
-        return states if ragged is None else ragged.spread(states)
+        return states if ragged is None else ragged.pad(states)
 
     def _bias(
         self, positions: Tensor, counts: Tensor | None, cache: ModelCache | None, states: Tensor
     ) -> Tensor | None:
-        """What position adds to the scores of every layer."""
+        """Position bias that is added to the scores of every layer; None without one."""
         queries = positions.shape[1]
         keys = queries if cache is None else cache.layers[0].held + queries
         uneven = cache is not None and (counts is not None or cache.layers[0].ragged)
@@ -138,7 +138,7 @@ class Stack(nn.Module):
             )
 
 
-def _standing(ids: Tensor, cache: ModelCache | None) -> Tensor:
+def _positions_of(ids: Tensor, cache: ModelCache | None) -> Tensor:
     if cache is not None:
         return cache.positions(ids.shape[1]).to(ids.device)
     return torch.arange(ids.shape[1], device=ids.device)[None]

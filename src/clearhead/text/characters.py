@@ -1,4 +1,4 @@
-"""The smallest tokenizer: every character is a token."""
+"""A tokenizer whose tokens are characters."""
 
 from __future__ import annotations
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from clearhead.errors import CheckpointError
-from clearhead.text import subwords, vocabulary
+from clearhead.text import vocabulary
 from clearhead.text.characters import CharacterTokenizer
-from clearhead.text.subwords import SubwordTokenizer
+from clearhead.text.subwords import tokenizer as subwords
+from clearhead.text.subwords.tokenizer import SubwordTokenizer
 from clearhead.text.tokenizer import Tokenizer
 from clearhead.text.words import WordTokenizer
 

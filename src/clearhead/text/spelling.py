@@ -1,4 +1,4 @@
-"""How vocabularies write bytes and spaces, and how a person reads them."""
+"""How vocabularies spell bytes and spaces, and the same as readable text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def readable_meta(piece: str) -> str:
 
 
 def readable(decoder: dict[str, Any] | None) -> Callable[[str], str]:
-    """The function that makes a vocabulary's pieces readable, told by its decoder."""
+    """The function that makes a vocabulary's pieces readable, chosen by its decoder."""
     steps = _steps(decoder)
     if any(step.get("type") == "ByteLevel" for step in steps):
         return readable_bytes

@@ -1,4 +1,4 @@
-"""Ids in, one at a time; text out as soon as no later id can change it."""
+"""Streaming decoding: ids in, one at a time; text out as soon as no later id can change it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class StreamDecoder:
         self._decode = decode
         self._skipped = skipped
         self._window: list[int] = []
-        self._context = 0  # leading ids of the window whose text was given already
-        self._given = 0  # characters of the window's text that were given already
+        self._context = 0  # leading ids of the window whose text was returned already
+        self._emitted = 0  # characters of the window's text that were returned already
 
     def push(self, id: int) -> str:
         """Take one id; return the text that is certain now, often one word, sometimes nothing."""
@@ -37,8 +37,8 @@ class StreamDecoder:
         unfinished = len(text) - len(text.rstrip(REPLACEMENT))
         if len(self._window) > LONGEST_WINDOW:
             unfinished = min(unfinished, UNFINISHED)
-        piece = text[self._given : len(text) - unfinished]
-        self._given += len(piece)
+        piece = text[self._emitted : len(text) - unfinished]
+        self._emitted += len(piece)
         if piece and not unfinished:
             self._shorten(self._context, 0)
         elif len(self._window) > LONGEST_WINDOW:
@@ -48,11 +48,11 @@ class StreamDecoder:
     def flush(self) -> str:
         """The rest that was held back, with U+FFFD for what never became a character."""
         text = self._decode(self._window) if self._window else ""
-        rest = text[self._given :]
-        self._window, self._context, self._given = [], 0, 0
+        rest = text[self._emitted :]
+        self._window, self._context, self._emitted = [], 0, 0
         return rest
 
     def _shorten(self, start: int, unfinished: int) -> None:
         self._window = self._window[start:]
         self._context = len(self._window)
-        self._given = max(0, len(self._decode(self._window)) - unfinished)
+        self._emitted = max(0, len(self._decode(self._window)) - unfinished)

@@ -1,4 +1,4 @@
-"""What every tokenizer can do, whatever is behind it."""
+"""The interface of every tokenizer, and its special tokens."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SPECIAL_NAMES = ("bos", "eos", "pad", "unk", "mask", "cls", "sep")
 
 
 class Tokenizer(ABC):
-    """Text to ids and back. Every tokenizer meets this; nothing else is asked of one."""
+    """Text to ids and back: the interface of every tokenizer."""
 
     specials: SpecialTokens = SpecialTokens()
     chat_template: str | None = None
@@ -42,7 +42,7 @@ class Tokenizer(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """The highest id plus one: the rows that an embedding needs."""
+        """The highest id plus one: the number of rows that an embedding needs."""
 
     @abstractmethod
     def tokens(self, text: str, *, special: bool = True) -> list[Token]:
@@ -69,12 +69,12 @@ class Tokenizer(ABC):
         return [token.id for token in self.tokens(text, special=special)]
 
     def stream(self, *, skip_special: bool = True) -> StreamDecoder:
-        """A decoder that takes one id at a time and gives text as soon as it is certain."""
+        """A decoder that takes one id at a time and returns text as soon as it is certain."""
         skipped = self.specials.all if skip_special else frozenset()
         return StreamDecoder(lambda ids: self.decode(ids, skip_special=False), skipped)
 
     def check_id(self, id: object) -> int:
-        """``id`` itself, or an error that says why it is none of this vocabulary."""
+        """Return ``id`` as an int; raise an ``InputError`` if this vocabulary lacks it."""
         if isinstance(id, bool) or not isinstance(id, SupportsIndex):
             raise InputError(f"a token id is a whole number; {id!r} ({type(id).__name__}) came.")
         number = id.__index__()
@@ -88,7 +88,7 @@ class Tokenizer(ABC):
 
 
 def check_text(text: object) -> str:
-    """``text`` itself, or an error when it is no text that UTF-8 can write."""
+    """Return ``text``, or raise an ``InputError`` if it is not a str that UTF-8 can encode."""
     if not isinstance(text, str):
         raise InputError(f"a tokenizer takes a str; {type(text).__name__} came.")
     try:

@@ -1,4 +1,4 @@
-"""A plain list of pieces, and the tokenizer that only has to say how it cuts and joins."""
+"""Tokenizers with a plain list of pieces: a subclass only defines how to split and to join."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from clearhead.errors import CheckpointError, InputError
-from clearhead.text.json_file import read_json, write_json
+from clearhead.files.json_file import read_json, write_json
 from clearhead.text.stream_decoder import REPLACEMENT
 from clearhead.text.token import Token
 from clearhead.text.tokenizer import SpecialTokens, Tokenizer, check_text
@@ -58,12 +58,12 @@ class VocabularyTokenizer(Tokenizer):
     @staticmethod
     @abstractmethod
     def spans(text: str) -> Iterator[tuple[int, int]]:
-        """Where the pieces of a text begin and end."""
+        """Yield where the pieces of a text begin and end."""
 
     @staticmethod
     @abstractmethod
     def join(pieces: Sequence[str]) -> str:
-        """The text of some pieces."""
+        """Return the text of some pieces."""
 
     @property
     def size(self) -> int:

@@ -1,4 +1,4 @@
-"""Words and punctuation marks as tokens, the way a textbook cuts a sentence."""
+"""A tokenizer whose tokens are words and punctuation marks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class WordTokenizer(VocabularyTokenizer):
 
     @staticmethod
     def spans(text: str) -> Iterator[tuple[int, int]]:
-        """Where words and marks begin and end."""
+        """Yield where words and marks begin and end."""
         start = 0
         while start < len(text):
             end = start + 1

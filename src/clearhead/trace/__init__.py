@@ -1,15 +1,24 @@
-"""Watching attention calls, and looking at what was seen: exact rows, tiles and maps.
+"""The exact attention of a run: recorded while the model runs, looked at as rows, tiles and maps.
 
-==================================================  ==============================================
-``watch`` and what it is made of                    sees calls, keeps q, k and log-sum-exp
-``record``, ``row_rules``                           what is kept of a layer, linear in tokens
-``seen``, ``head_name``, ``labels``, ``passage``    the whole run; names of heads, rows and columns
-``exact``                                           any block of a head, computed again
-``head_view``, ``pooled_map``, ``words``, ``cost``  what is looked at, and what looking takes
-``workers``                                         long views shared out among threads
-``proof``                                           that it is what the layer computed
-``spill``, ``trace_file``, ``trace_check``          where it is kept, now and later
-==================================================  ==============================================
+A *trace* is what ``watch`` keeps of a run: q, k and one log-sum-exp for each row, linear in tokens.
+Any weight is computed again from it. The order in which to read the modules:
+
+==============================================  ==================================================
+``watching/``                                   observes attention calls and makes records of them
+``record``, ``chunks``                          the record of one layer, and what calls add to it
+``row_rules``, ``row_joins``                    its masks and biases as rules, linear in tokens
+``spill``                                       storage in memory, beyond a limit on the disk
+``seen``, ``head_name``                         all records of a run; heads by name: ``L16H5``
+``passage``, ``labels``, ``selection``          tokens as names of rows and columns; selecting them
+``exact``                                       any block of one head, computed again
+``head_view``, ``pooled_map``, ``top_key``      the views: rows, tiles, maps, the largest weights
+``words``                                       weights of subwords merged to weights of words
+``cost``, ``workers``                           the cost of a view beforehand; threads for long ones
+``proof``                                       the proof that the weights are the layer's own
+``trace_file``, ``trace_check``                 a trace as one file, checked when it is opened
+==============================================  ==================================================
+
+Public: ``watch``, ``open_trace``, and the classes of what they return.
 """
 
 from typing import TYPE_CHECKING
@@ -31,7 +40,8 @@ if TYPE_CHECKING:
     from clearhead.trace.seen import Seen as Seen
     from clearhead.trace.top_key import TopKey as TopKey
     from clearhead.trace.trace_file import open_trace as open_trace
-    from clearhead.trace.watch import watch as watch
+    from clearhead.trace.watching.watch import watch as watch
+    from clearhead.trace.watching.watched import Watched as Watched
     from clearhead.trace.words import Word as Word
     from clearhead.trace.words import WordWeights as WordWeights
     from clearhead.trace.words import words_of as words_of
@@ -48,13 +58,14 @@ _HOMES = {
     "Proof": "clearhead.trace.proof",
     "Seen": "clearhead.trace.seen",
     "TopKey": "clearhead.trace.top_key",
+    "Watched": "clearhead.trace.watching.watched",
     "Word": "clearhead.trace.words",
     "WordWeights": "clearhead.trace.words",
     "open_trace": "clearhead.trace.trace_file",
     "passage_of": "clearhead.trace.passage",
     "passage_of_ids": "clearhead.trace.passage",
-    "watch": "clearhead.trace.watch",
+    "watch": "clearhead.trace.watching.watch",
     "words_of": "clearhead.trace.words",
 }
 __all__ = list(_HOMES)
-__getattr__ = lazy(__name__, _HOMES)
+__getattr__, __dir__ = lazy(__name__, _HOMES)

@@ -1,4 +1,4 @@
-"""What single calls add to a record, and putting them together."""
+"""The rows and keys that single calls add to a record, and their concatenation."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from clearhead.trace.row_rules import Piece
+from clearhead.trace.row_rules import RowRules
 
 
 class Parents:
-    """Which earlier sequence each sequence of a step goes on from: beams die and split.
+    """The earlier sequence that each sequence of a step continues: beams die and split.
 
-    All layers of a step share one; the deeper ones tell more, so it is filled while the step runs.
+    All layers of a step share one. Keys of deeper layers distinguish more beams, so it is filled
+    while the step runs.
     """
 
     def __init__(self, order: Int[Tensor, " batch"] | None = None) -> None:
@@ -23,23 +24,23 @@ class Parents:
 
 @dataclass(frozen=True)
 class Chunk:
-    """What one call adds to a record: rows, and the keys that were not there before."""
+    """The part of one call that a record keeps: its rows, and the keys that are new."""
 
     query: Float[Tensor, "batch head query key_dim"]
     key: Float[Tensor, "batch kv_head new_key key_dim"]
     value: Float[Tensor, "batch kv_head new_key value_dim"] | None
     logsum: Float[Tensor, "batch head query"]
     output: Float[Tensor, "batch head query value_dim"] | None
-    piece: Piece
+    piece: RowRules
     parents: Parents | None = None
 
     @property
     def order(self) -> Int[Tensor, " batch"] | None:
-        """Which sequence of the chunk before each one goes on from; None: every one from itself."""
+        """The sequence of the chunk before that each one continues; None: each its own."""
         return None if self.parents is None else self.parents.order
 
 
-def taken(chunk: Chunk, order: Tensor) -> Chunk:
+def reordered(chunk: Chunk, order: Tensor) -> Chunk:
     """The sequences of a chunk in another order, some perhaps several times."""
     return replace(
         chunk,
@@ -51,7 +52,7 @@ def taken(chunk: Chunk, order: Tensor) -> Chunk:
     )
 
 
-def one_chunk(chunks: list[Chunk], piece: Piece) -> Chunk:
+def concatenated(chunks: list[Chunk], piece: RowRules) -> Chunk:
     """Consecutive chunks as one."""
 
     def join(parts: list[Tensor | None]) -> Tensor | None:

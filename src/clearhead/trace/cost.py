@@ -1,4 +1,4 @@
-"""What a view will take, before it is taken: bytes, and seconds estimated from a quick trial."""
+"""The cost of a view before it is computed: bytes, and seconds estimated from a quick trial."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import torch
 
 from clearhead.errors import InputError
-from clearhead.trace.workers import share_out
+from clearhead.trace.workers import run_in_threads
 
 View: TypeAlias = Literal["row", "column", "weights", "map", "entropy", "output", "words"]
 VIEWS: tuple[View, ...] = ("row", "column", "weights", "map", "entropy", "output", "words")
@@ -19,12 +19,12 @@ MOST_BYTES = 2_000_000_000
 MOST_SECONDS = 60.0
 WORK_BYTES = 32_000_000  # the blocks that any view computes with
 TRIALS = 5
-NEVER_LONG = 20_000_000_000  # multiplications that no machine needs a minute for
+SURELY_QUICK = 20_000_000_000  # multiplications that no machine needs a minute for
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a view takes. ``weights`` counts the numbers that are computed on the way."""
+    """Memory and time of a view. ``weights`` counts the numbers that are computed on the way."""
 
     bytes: int
     seconds: float
@@ -58,7 +58,7 @@ def check_limit(
     """Raise if a view would take more than the limit; ``None`` allows everything."""
     if limit is None:
         return
-    quick = weights * key_dim < NEVER_LONG and limit.seconds >= MOST_SECONDS
+    quick = weights * key_dim < SURELY_QUICK and limit.seconds >= MOST_SECONDS
     if quick and result_bytes + WORK_BYTES <= limit.bytes:
         return
     cost = cost_of(weights, key_dim, result_bytes)
@@ -83,7 +83,7 @@ def _speed() -> tuple[float, float]:
         found.append((product, rest))
 
     for number in range(TRIALS):
-        share_out(trial, [number], torch.device("cpu"))  # alone on one thread, as blocks are
+        run_in_threads(trial, [number], torch.device("cpu"))  # alone on one thread, as blocks are
     threads, numbers = torch.get_num_threads(), scores.numel()
     product, rest = (min(times) / threads for times in zip(*found, strict=True))
     return product / (numbers * 64), rest / numbers

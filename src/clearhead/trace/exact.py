@@ -23,14 +23,14 @@ DENSE_MASK = 1 << 22  # cells of a mask that may be spelled out to pick scattere
 
 
 @dataclass(frozen=True)
-class Places:
+class Positions:
     """Positions along one axis: a run of them, or any that lie within the run (``index``)."""
 
     run: range
     index: Tensor | None = None
 
     @classmethod
-    def at(cls, index: Tensor) -> Places:
+    def at(cls, index: Tensor) -> Positions:
         """These positions, in this order, repeated ones too."""
         if index.numel() == 0:
             return cls(range(0))
@@ -42,9 +42,9 @@ class Places:
     def __len__(self) -> int:
         return len(self.run) if self.index is None else self.index.numel()
 
-    def part(self, part: slice) -> Places:
+    def part(self, part: slice) -> Positions:
         """Some of these positions, counted from the first."""
-        return Places(self.run[part]) if self.index is None else Places.at(self.index[part])
+        return Positions(self.run[part]) if self.index is None else Positions.at(self.index[part])
 
     def of(self, tensor: Tensor) -> Tensor:
         """The entries of a tensor whose first axis has every position."""
@@ -73,7 +73,7 @@ class ExactHead:
         self.scale, self.softcap = record.facts.scale, record.facts.softcap
         self.rules = _rules_of_head(record, head)
 
-    def scores(self, rows: Places, columns: Places) -> Float[Tensor, "rows columns"]:
+    def scores(self, rows: Positions, columns: Positions) -> Float[Tensor, "rows columns"]:
         """Scaled, capped, biased scores; −∞ where a query may not look."""
         query = rows.of(self.query).to(self.dtype) * self.scale
         scores = query @ columns.of(self.key).to(self.dtype).T
@@ -92,16 +92,16 @@ class ExactHead:
                     scores[where].masked_fill_(~spelled, -torch.inf)
         return scores
 
-    def logsums(self, rows: Places) -> Float[Tensor, " rows"]:
+    def logsums(self, rows: Positions) -> Float[Tensor, " rows"]:
         """The rows' log-sum-exps; 0, not −∞, for one that sees nothing."""
         logsum = rows.of(self.logsum).to(self.dtype)
         return torch.where(logsum == -torch.inf, 0.0, logsum)
 
-    def logs(self, rows: Places, columns: Places) -> Float[Tensor, "rows columns"]:
+    def logs(self, rows: Positions, columns: Positions) -> Float[Tensor, "rows columns"]:
         """The logarithms of the weights."""
         return self.scores(rows, columns).sub_(self.logsums(rows)[:, None])
 
-    def weights(self, rows: Places, columns: Places) -> Float[Tensor, "rows columns"]:
+    def weights(self, rows: Positions, columns: Positions) -> Float[Tensor, "rows columns"]:
         """The weights."""
         return self.logs(rows, columns).exp_()
 
@@ -116,7 +116,7 @@ class ExactHead:
                 low, high = min(low, reached.start), max(high, reached.stop)
         return range(low, max(low, min(high, self.key.shape[0])))
 
-    def blocks(self, rows: Places) -> Iterator[range]:
+    def blocks(self, rows: Positions) -> Iterator[range]:
         """Runs of keys that together hold everything these rows see."""
         reached = self.reach(rows.run)
         for first in range(reached.start, reached.stop, BLOCK_COLUMNS):
@@ -138,13 +138,13 @@ def _rules_of_head(record: LayerRecord, head: int) -> LayerRecord:
     return LayerRecord(record.facts, record.query, record.key, record.logsum, pieces=alone)
 
 
-def _runs(rows: Places, columns: Places) -> Iterator[tuple[slice, Places]]:
+def _runs(rows: Positions, columns: Positions) -> Iterator[tuple[slice, Positions]]:
     """The rows in groups whose masks can be spelled out from one run without waste."""
     if rows.index is None or len(rows.run) * len(columns.run) <= DENSE_MASK:
         yield slice(0, len(rows)), rows
         return
     for place, row in enumerate(rows.index.tolist()):
-        yield slice(place, place + 1), Places(range(row, row + 1))
+        yield slice(place, place + 1), Positions(range(row, row + 1))
 
 
 def _reach(mask: RowMask | None, batch: int, rows: range, keys: int) -> range:

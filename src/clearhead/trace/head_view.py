@@ -1,4 +1,4 @@
-"""What one head, or several of a layer, attend to: exact numbers, computed where somebody looks."""
+"""The attention of one head, or of several heads of a layer: exact numbers, computed on demand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from clearhead.errors import InputError
 from clearhead.trace.cost import LIMIT, VIEWS, Cost, Limit, View, check_limit, cost_of
-from clearhead.trace.exact import BLOCK_COLUMNS, BLOCK_ROWS, ExactHead, Places
+from clearhead.trace.exact import BLOCK_COLUMNS, BLOCK_ROWS, ExactHead, Positions
 from clearhead.trace.head_name import pick_heads
 from clearhead.trace.passage import Passage
 from clearhead.trace.pooled_map import POOLS, Cells, Pool, PooledMap, pooled
@@ -26,7 +26,7 @@ from clearhead.trace.words import (
     word_groups,
     words_of,
 )
-from clearhead.trace.workers import share_out
+from clearhead.trace.workers import run_in_threads
 
 LOWEST_LOG = -200.0  # e^−200 is nothing, and times its logarithm still nothing; −∞ would make NaN
 
@@ -47,6 +47,13 @@ class HeadView:
     batch: int = 0
     row_passages: tuple[Passage, ...] = ()
     column_passages: tuple[Passage, ...] = ()
+
+    def __repr__(self) -> str:
+        batch, _, queries, _ = self.record.shape
+        sequence = f", sequence {self.batch} of {batch}" if batch > 1 else ""
+        labels = "" if self.column_passages else ", tokens unknown"
+        sizes = f"{queries:,} queries × {self.record.keys:,} keys"
+        return f"HeadView({self.name}: {sizes}{sequence}{labels})"
 
     @property
     def name(self) -> str:
@@ -139,7 +146,7 @@ class HeadView:
         row_cells = Cells.of(self.rows.run(rows), size)
         column_cells = Cells.of(self.columns.run(columns), size)
         numbers = row_cells.count * column_cells.count * (1 if pool == "max" else 2)
-        self._check("map", self._seen_weights(Places(row_cells.run)), numbers, limit)
+        self._check("map", self._seen_weights(Positions(row_cells.run)), numbers, limit)
         cells = [pooled(head, row_cells, column_cells, pool) for head in self._exact()]
         return PooledMap(self._shown(torch.stack(cells)), row_cells.edges, column_cells.edges, pool)
 
@@ -151,8 +158,8 @@ class HeadView:
         A sink's share is no weight and does not count.
         """
 
-        def add(total: Tensor, head: ExactHead, rows: Places, columns: range) -> None:
-            logs = head.logs(rows, Places(columns)).clamp_(min=LOWEST_LOG)
+        def add(total: Tensor, head: ExactHead, rows: Positions, columns: range) -> None:
+            logs = head.logs(rows, Positions(columns)).clamp_(min=LOWEST_LOG)
             total -= (logs.exp() * logs).sum(dim=1, keepdim=True)
 
         return self._streamed("entropy", rows, 1, add, limit)[..., 0]
@@ -168,10 +175,10 @@ class HeadView:
                 hint="watch(model, values=True) keeps them.",
             )
 
-        def add(total: Tensor, head: ExactHead, rows: Places, columns: range) -> None:
+        def add(total: Tensor, head: ExactHead, rows: Positions, columns: range) -> None:
             assert head.value is not None
             values = head.value[columns.start : columns.stop].to(head.dtype)
-            total += head.weights(rows, Places(columns)) @ values
+            total += head.weights(rows, Positions(columns)) @ values
 
         return self._streamed("output", rows, value.shape[3], add, limit)
 
@@ -184,7 +191,7 @@ class HeadView:
         for number, head in enumerate(self._exact()):
             for first, words in word_groups(row_words, BLOCK_ROWS):
                 run = range(words[0].positions.start, words[-1].positions.stop)
-                tile = head.weights(Places(run), Places(range(self.columns.length)))
+                tile = head.weights(Positions(run), Positions(range(self.columns.length)))
                 part = merge_rows(merge_columns(tile, column_words), words)
                 merged[number, first : first + len(words)] = part
         return WordWeights(self._shown(merged), row_words, column_words)
@@ -224,7 +231,7 @@ class HeadView:
         what: str,
         rows: Selection,
         width: int,
-        add: Callable[[Tensor, ExactHead, Places, range], None],
+        add: Callable[[Tensor, ExactHead, Positions, range], None],
         limit: Limit | None,
     ) -> Tensor:
         """One vector for each row, summed over blocks of keys in float64."""
@@ -245,7 +252,7 @@ class HeadView:
     def _share(
         self,
         fill: Callable[[tuple[int, ExactHead, slice]], None],
-        rows: Places,
+        rows: Positions,
         step: int,
     ) -> None:
         """Every head's rows, a few at a time; the last first, as causal ones see the most."""
@@ -254,14 +261,14 @@ class HeadView:
             for number, head in enumerate(self._exact())
             for start in range(0, len(rows), step)[::-1]
         ]
-        share_out(fill, items, self.record.query.device)
+        run_in_threads(fill, items, self.record.query.device)
 
     def _check(self, what: str, weights: int, numbers: int, limit: Limit | None) -> None:
         """``weights`` are computed in all, ``numbers`` of each head are given back."""
         key_dim = self.record.key.shape[3]
         check_limit(f"{what} of {self.name}", weights, key_dim, self._bytes(numbers), limit)
 
-    def _seen_weights(self, rows: Places) -> int:
+    def _seen_weights(self, rows: Positions) -> int:
         """How many weights of these rows the rules leave to be computed, in all heads."""
         head = ExactHead(self.record, self.batch, self.places[0])
         counted = 0

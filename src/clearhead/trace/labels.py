@@ -1,4 +1,4 @@
-"""Which token stands at each row and column, also in padded batches and after generation."""
+"""The token of each row and column, also in padded batches and after generation."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Passage:
         return stripped or self._spelled(word)
 
     def _spelled(self, word: str) -> list[list[int]]:
-        """Places of the text where whole tokens, one after the other, spell the word."""
+        """Positions of the text where whole tokens, one after the other, spell the word."""
         found, start = [], self.text.find(word) if word.strip() else -1
         while start >= 0:
             end = start + len(word)

@@ -20,8 +20,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from clearhead.trace.exact import BLOCK_COLUMNS, BLOCK_ROWS, ExactHead, Places
-from clearhead.trace.workers import share_out
+from clearhead.trace.exact import BLOCK_COLUMNS, BLOCK_ROWS, ExactHead, Positions
+from clearhead.trace.workers import run_in_threads
 
 Pool: TypeAlias = Literal["max", "mean", "sum"]
 POOLS: tuple[Pool, ...] = ("max", "mean", "sum")
@@ -36,6 +36,16 @@ class PooledMap:
     row_edges: list[int]
     column_edges: list[int]
     pool: Pool
+
+    def __repr__(self) -> str:
+        rows, columns = self.cells.shape[-2:]
+        heads = f"{self.cells.shape[0]} heads, " if self.cells.ndim == 3 else ""
+        queries = self.row_edges[-1] - self.row_edges[0]
+        keys = self.column_edges[-1] - self.column_edges[0]
+        return (
+            f"PooledMap({heads}{rows:,} × {columns:,} cells, the {self.pool} of "
+            f"{queries:,} queries × {keys:,} keys)"
+        )
 
     def cell(self, row: int, column: int) -> tuple[range, range]:
         """The rows and the columns of the attention map that a cell stands for."""
@@ -78,7 +88,7 @@ class Cells:
             yield range(first, min(first + step, self.count))
 
     def touching(self, cells: range, reached: range) -> bool:
-        """Whether these cells have a position within ``reached``."""
+        """True if these cells have a position within ``reached``."""
         return self.edge(cells.start) < reached.stop and reached.start < self.edge(cells.stop)
 
     def cut(self, parts: int) -> Cells:
@@ -96,15 +106,15 @@ class Cells:
         places = first + torch.arange(self.longest)  # (cell, longest)
         short = (places[:, -1:] > last).flatten().nonzero().flatten()
         if short.numel() == 0:
-            return Padded(Places(range(int(edges[0]), int(edges[-1]))), self.longest, None)
-        return Padded(Places.at(torch.minimum(places, last).flatten()), self.longest, short)
+            return Padded(Positions(range(int(edges[0]), int(edges[-1]))), self.longest, None)
+        return Padded(Positions.at(torch.minimum(places, last).flatten()), self.longest, short)
 
 
 @dataclass(frozen=True)
 class Padded:
     """Positions of cells of one length; cells numbered in ``short`` end with a copy."""
 
-    places: Places
+    places: Positions
     longest: int
     short: Tensor | None
 
@@ -132,7 +142,7 @@ def _streamed(
     column_groups = [(group, columns.padded(group)) for group in columns.groups(BLOCK_COLUMNS)]
 
     def fill(row_group: range) -> None:
-        run = Places(range(rows.edge(row_group.start), rows.edge(row_group.stop)))
+        run = Positions(range(rows.edge(row_group.start), rows.edge(row_group.stop)))
         padded_rows, reached = rows.padded(row_group), head.reach(run.run)
         for column_group, padded_columns in column_groups:
             if columns.touching(column_group, reached):
@@ -142,12 +152,12 @@ def _streamed(
                 cells[part, column_group.start : column_group.stop] = block
 
     # Later rows see more where it is causal: the longest work comes first.
-    share_out(fill, list(rows.groups(BLOCK_ROWS))[::-1], cells.device)
+    run_in_threads(fill, list(rows.groups(BLOCK_ROWS))[::-1], cells.device)
     return cells
 
 
 def _columns_pooled(
-    head: ExactHead, rows: Places, columns: Padded, largest: bool
+    head: ExactHead, rows: Positions, columns: Padded, largest: bool
 ) -> Float[Tensor, "query column"]:
     """A block with its columns pooled."""
     if largest:
@@ -160,7 +170,7 @@ def _columns_pooled(
 
 
 def _rows_pooled(
-    block: Float[Tensor, "query column"], run: Places, rows: Padded, largest: bool
+    block: Float[Tensor, "query column"], run: Positions, rows: Padded, largest: bool
 ) -> Float[Tensor, "row column"]:
     """The same block with its rows pooled, too."""
     if rows.places.index is not None:

@@ -25,9 +25,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from clearhead.errors import InputError
-from clearhead.trace.exact import ExactHead, Places
+from clearhead.trace.exact import ExactHead, Positions
 from clearhead.trace.record import LayerRecord
-from clearhead.trace.workers import share_out
+from clearhead.trace.workers import run_in_threads
 
 CHUNK_WEIGHTS = 1 << 21  # weights that are compared at once
 
@@ -88,13 +88,16 @@ class Proof:
 
     @property
     def exact(self) -> bool:
-        """Whether every layer passed."""
+        """True if every layer passed."""
         return all(layer.exact for layer in self.layers)
 
     @property
     def failed(self) -> list[LayerProof]:
         """The layers that did not."""
         return [layer for layer in self.layers if not layer.exact]
+
+    def __repr__(self) -> str:
+        return f"Proof({self})"
 
     def __str__(self) -> str:
         count = len(self.layers)
@@ -108,7 +111,7 @@ class Proof:
 
 
 def prove(records: Sequence[LayerRecord], rows: int | None) -> Proof:
-    """Compare ``rows`` rows of each head and sequence, spread evenly; None: all."""
+    """Compare ``rows`` rows of each head and sequence, evenly spaced; None: all."""
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
         raise InputError(f"rows counts sampled rows and must be 1 or more, or None; got {rows!r}.")
     proofs: dict[int, LayerProof] = {}
@@ -116,12 +119,14 @@ def prove(records: Sequence[LayerRecord], rows: int | None) -> Proof:
     def fill(number: int) -> None:
         proofs[number] = _prove_layer(records[number], rows)
 
-    share_out(fill, range(len(records)), records[0].query.device)
+    run_in_threads(fill, range(len(records)), records[0].query.device)
     return Proof([proofs[number] for number in range(len(records))])
 
 
 @dataclass
 class _Findings:
+    """The largest differences so far."""
+
     rows: int = 0
     blind: int = 0
     sums: float = 0.0
@@ -132,7 +137,7 @@ class _Findings:
 
 def _prove_layer(record: LayerRecord, rows: int | None) -> LayerProof:
     batch, heads, queries, _ = record.query.shape
-    sampled = _spread(queries, rows)
+    sampled = _evenly_spaced(queries, rows)
     step = max(1, CHUNK_WEIGHTS // max(1, record.key.shape[2]))
     found = _Findings()
     for sequence in range(batch):
@@ -150,7 +155,7 @@ def _prove_layer(record: LayerRecord, rows: int | None) -> LayerProof:
     )  # fmt: skip
 
 
-def _spread(queries: int, rows: int | None) -> list[int]:
+def _evenly_spaced(queries: int, rows: int | None) -> list[int]:
     """The first row, the last, and others evenly between."""
     if rows is None or rows >= queries:
         return list(range(queries))
@@ -186,8 +191,8 @@ def _compare(
     found: _Findings,
 ) -> None:
     exact = ExactHead(record, batch, head)
-    places, keys = Places.at(torch.tensor(rows)), exact.key.shape[0]
-    weights = exact.weights(places, Places(range(keys))).cpu().double()
+    places, keys = Positions.at(torch.tensor(rows)), exact.key.shape[0]
+    weights = exact.weights(places, Positions(range(keys))).cpu().double()
     seen = visible[head if len(visible) > 1 else 0]
     added = bias[head if len(bias) > 1 else 0]
     sink = None if record.sinks is None else record.sinks[head].cpu().double()
@@ -212,7 +217,7 @@ def _compare(
 
 
 def _reference(
-    head: ExactHead, rows: Places, seen: Tensor, bias: Tensor, sink: Tensor | None
+    head: ExactHead, rows: Positions, seen: Tensor, bias: Tensor, sink: Tensor | None
 ) -> Float[Tensor, "row key"]:
     """softmax(cap(scale · q · kᵀ) + bias, masked), straight from the formula, in float64."""
     scores = rows.of(head.query).cpu().double() @ head.key.cpu().double().T * head.scale
@@ -240,7 +245,7 @@ def _tolerance(record: LayerRecord) -> Tolerance:
 
 
 def _reason(record: LayerRecord, found: _Findings, tolerance: Tolerance) -> str:
-    """What failed, in words; the first is the one to look at."""
+    """The first check that failed, in words; "" if none did."""
     if max(found.above, found.sums, found.reference, found.output) == float("inf"):
         return "its q, k, v or log-sum-exp hold NaN or infinity"
     if found.above > 0:

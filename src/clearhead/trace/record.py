@@ -1,7 +1,7 @@
-"""What one attention layer computed, linear in tokens: q, k and each row's log-sum-exp.
+"""The record of one attention layer, linear in tokens: q, k and each row's log-sum-exp.
 
-This is the interface between watching (who sees attention calls) and looking (what is computed from
-them). Every weight can be had again, exactly, from
+This is the interface between watching (attention calls come in) and looking (views are computed).
+Every weight can be computed again, exactly, from
 
     weight = exp(cap(scale · q · k) + bias − logsum)   where visible, otherwise 0
 
@@ -10,9 +10,9 @@ must know:
 
 - A row that sees nothing has logsum 0, so that its weights are exp(−∞ − 0) = 0 and never NaN.
 - Sinks are part of logsum already: rows then sum to 1 − exp(sink − logsum).
-- A model that hides keys with a huge finite number spreads a row that sees nothing evenly over all
-  keys. Such a row is kept with a query of zeros, all keys visible and logsum = log(keys): what the
-  model computed, in the same formula. ``facts.note`` says so.
+- A model that masks keys with a huge finite number attends equally to all keys in a row that sees
+  nothing. Such a row is kept with a query of zeros, all keys visible and logsum = log(keys):
+  the model's own weights, by the same formula. ``facts.note`` says so.
 - With ``heads=`` only some heads are kept: ``head_numbers`` gives the model's number of each head
   along the head axis. Keys are then kept once for each kept head.
 - ``pieces`` are the masks and biases as plain tensors (see ``row_rules.py``): for saving.
@@ -28,14 +28,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from clearhead.trace.chunks import Chunk, one_chunk, taken
-from clearhead.trace.row_joins import joined_pieces
-from clearhead.trace.row_rules import Piece
+from clearhead.trace.chunks import Chunk, concatenated, reordered
+from clearhead.trace.row_joins import joined_rules
+from clearhead.trace.row_rules import RowRules
 
 
 @dataclass(frozen=True)
 class LayerFacts:
-    """What a layer is, without any of its numbers."""
+    """The description of a layer: its name, kind and options, without any tensor."""
 
     name: str  # "L16"; "E3" in the encoder of an encoder-decoder; "C3" its cross-attention
     path: str  # of the module, "model.layers.16.self_attn"; "" if unknown
@@ -52,7 +52,7 @@ class LayerFacts:
 
 
 class LayerRecord:
-    """What one attention layer computed for one batch of sequences.
+    """The calls of one attention layer for one batch of sequences.
 
     Rows are queries in the order in which they were computed: the prompt, then every step.
     """
@@ -67,15 +67,20 @@ class LayerRecord:
         value: Float[Tensor, "batch kv_head key value_dim"] | None = None,
         output: Float[Tensor, "batch head query value_dim"] | None = None,
         sinks: Float[Tensor, " head"] | None = None,
-        pieces: list[Piece] | None = None,
+        pieces: list[RowRules] | None = None,
         head_numbers: tuple[int, ...] | None = None,
     ) -> None:
         self.facts, self.sinks = facts, sinks
         self.head_numbers = head_numbers or tuple(range(query.shape[1]))
-        whole = Piece(query.shape[2], key.shape[2])
+        whole = RowRules(query.shape[2], key.shape[2])
         self._pieces = [whole] if pieces is None else list(pieces)
         self._chunks = [Chunk(query, key, value, logsum, output, whole)]
         self.rows, self.keys = query.shape[2], key.shape[2]
+
+    def __repr__(self) -> str:
+        batch, heads, rows, _ = self.shape
+        sizes = f"{batch} × {heads} heads, {rows:,} queries × {self.keys:,} keys"
+        return f"LayerRecord({self.facts.name}, {self.facts.kind}: {sizes})"
 
     @property
     def shape(self) -> torch.Size:
@@ -86,32 +91,32 @@ class LayerRecord:
     @property
     def query(self) -> Float[Tensor, "batch head query key_dim"]:
         """All queries so far."""
-        return self._settled().query
+        return self._merged().query
 
     @property
     def key(self) -> Float[Tensor, "batch kv_head key key_dim"]:
         """All keys so far."""
-        return self._settled().key
+        return self._merged().key
 
     @property
     def value(self) -> Float[Tensor, "batch kv_head key value_dim"] | None:
         """All values so far, when they were asked for."""
-        return self._settled().value
+        return self._merged().value
 
     @property
     def logsum(self) -> Float[Tensor, "batch head query"]:
         """Log-sum-exp of each row's masked, biased, capped scores, sinks included."""
-        return self._settled().logsum
+        return self._merged().logsum
 
     @property
     def output(self) -> Float[Tensor, "batch head query value_dim"] | None:
         """The layer's own output before W_O, when values are kept: for the proof."""
-        return self._settled().output
+        return self._merged().output
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[RowRules]:
         """Masks and biases of consecutive runs of rows, as plain tensors."""
-        self._settled()
+        self._merged()
         return list(self._pieces)
 
     @property
@@ -173,7 +178,7 @@ class LayerRecord:
 
     def replace_keys(self, key: Tensor, value: Tensor | None) -> None:
         """All keys anew: rows of different lengths wrote into the middle of their cache."""
-        self._chunks = [replace(self._settled(), key=key, value=value)]
+        self._chunks = [replace(self._merged(), key=key, value=value)]
         self.keys = key.shape[2]
 
     def forget_padding(self, lengths: Int[Tensor, " batch"]) -> None:
@@ -181,7 +186,7 @@ class LayerRecord:
 
         Their keys are about to be written over by the sequence's next tokens.
         """
-        now, pieces, first = self._settled(), [], 0
+        now, pieces, first = self._merged(), [], 0
         padding = torch.zeros(now.logsum.shape[0], self.rows, dtype=torch.bool)
         for piece in self._pieces:
             mask = piece.mask
@@ -201,10 +206,10 @@ class LayerRecord:
 
     def truncate(self, rows: int, keys: int) -> None:
         """Forget later rows and keys: the model's cache was cropped."""
-        now, left, kept = self._settled(), rows, []
+        now, left, kept = self._merged(), rows, []
         for piece in self._pieces:
             if left > 0:
-                kept.append(piece if piece.rows <= left else piece.head(left))
+                kept.append(piece if piece.rows <= left else piece.first_rows(left))
             left -= piece.rows
         self._pieces = kept
         self._chunks = [
@@ -219,9 +224,9 @@ class LayerRecord:
         ]
         self.rows, self.keys = rows, keys
 
-    def _pieces_of(self, rows: range) -> list[tuple[Piece, range]]:
+    def _pieces_of(self, rows: range) -> list[tuple[RowRules, range]]:
         """The pieces that hold these rows, each with the rows as it counts them."""
-        self._settled()
+        self._merged()
         found, first = [], 0
         for piece in self._pieces:
             start, stop = max(rows.start - first, 0), min(rows.stop - first, piece.rows)
@@ -230,8 +235,8 @@ class LayerRecord:
             first += piece.rows
         return found
 
-    def _settled(self) -> Chunk:
-        """All chunks made one; sequences that went on from others (beams) get those's past."""
+    def _merged(self) -> Chunk:
+        """All chunks concatenated; a sequence that continued another one (beams) gets its past."""
         if len(self._chunks) == 1:
             return self._chunks[0]
         chunks, pieces = [self._chunks[-1]], [self._chunks[-1].piece]
@@ -240,7 +245,7 @@ class LayerRecord:
             first = chunk is self._chunks[0]
             held = list(self._pieces) if first else [chunk.piece]
             if order is not None:
-                chunks.append(taken(chunk, order))
+                chunks.append(reordered(chunk, order))
                 held = [piece.take(order) for piece in held]
                 order = order if chunk.order is None else chunk.order[order]
             else:
@@ -248,12 +253,12 @@ class LayerRecord:
                 order = chunk.order
             pieces = held + pieces
         chunks.reverse()
-        self._pieces = joined_pieces(pieces)
-        self._chunks = [one_chunk(chunks, self._pieces[0])]
+        self._pieces = joined_rules(pieces)
+        self._chunks = [concatenated(chunks, self._pieces[0])]
         return self._chunks[0]
 
 
-def _piece_mask(piece: Piece, batch: int, rows: range, columns: range) -> Tensor | None:
+def _piece_mask(piece: RowRules, batch: int, rows: range, columns: range) -> Tensor | None:
     """The mask of a block; keys that came after the piece were not there to be seen."""
     there = range(columns.start, max(columns.start, min(columns.stop, piece.keys)))
     seen = None if piece.mask is None else piece.mask.block(batch, rows, there)
@@ -265,7 +270,7 @@ def _piece_mask(piece: Piece, batch: int, rows: range, columns: range) -> Tensor
     return torch.nn.functional.pad(seen, (0, missing), value=False)
 
 
-def _piece_bias(piece: Piece, batch: int, rows: range, columns: range) -> Tensor:
+def _piece_bias(piece: RowRules, batch: int, rows: range, columns: range) -> Tensor:
     assert piece.bias is not None
     there = range(columns.start, max(columns.start, min(columns.stop, piece.keys)))
     part = piece.bias.block(batch, rows, there)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from clearhead.trace.row_rules import Piece, RowBias, RowMask
+from clearhead.trace.row_rules import RowBias, RowMask, RowRules
 
 
-def joined_pieces(pieces: list[Piece]) -> list[Piece]:
-    """As few pieces as can say the same."""
+def joined_rules(pieces: list[RowRules]) -> list[RowRules]:
+    """The same rules with as few pieces as possible."""
     kept = pieces[:1]
     for piece in pieces[1:]:
         both = joined(kept[-1], piece)
@@ -20,17 +20,17 @@ def joined_pieces(pieces: list[Piece]) -> list[Piece]:
     return kept
 
 
-def joined(first: Piece, second: Piece) -> Piece | None:
-    """Two pieces as one, if one rule can say both; otherwise None."""
+def joined(first: RowRules, second: RowRules) -> RowRules | None:
+    """Two pieces as one, if one rule can express both; otherwise None."""
     if first.keys > second.keys:
         return None
     bias = _joined_bias(first, second)
     if bias is None and (first.bias is not None or second.bias is not None):
         return None
     if first.mask is None and second.mask is None and first.keys == second.keys:
-        return Piece(first.rows + second.rows, second.keys, None, bias)
+        return RowRules(first.rows + second.rows, second.keys, None, bias)
     device = _device(first) or _device(second)
-    one, two = _spelled(first, device), _spelled(second, device)
+    one, two = _explicit_mask(first, device), _explicit_mask(second, device)
     if one.dense is not None or two.dense is not None:
         return None
     fits, real = _joined_real(one, two, first.keys, second.keys)
@@ -43,14 +43,14 @@ def joined(first: Piece, second: Piece) -> Piece | None:
             return None  # "everything" was less then than it is now
         whole = _beside(_flags(one), _flags(two))
     mask = RowMask(low, high, real, whole)
-    return Piece(first.rows + second.rows, second.keys, mask, bias)
+    return RowRules(first.rows + second.rows, second.keys, mask, bias)
 
 
-def _device(piece: Piece) -> torch.device | None:
+def _device(piece: RowRules) -> torch.device | None:
     return None if piece.mask is None else piece.mask.low.device
 
 
-def _spelled(piece: Piece, device: torch.device | None) -> RowMask:
+def _explicit_mask(piece: RowRules, device: torch.device | None) -> RowMask:
     """A piece that sees all its keys, as from 0 to their number."""
     if piece.mask is not None:
         return piece.mask
@@ -84,7 +84,7 @@ def _joined_real(one: RowMask, two: RowMask, before: int, now: int) -> tuple[boo
     return True, real
 
 
-def _joined_bias(first: Piece, second: Piece) -> RowBias | None:
+def _joined_bias(first: RowRules, second: RowRules) -> RowBias | None:
     """One bias for both, if the later one goes on where the earlier one ended."""
     one, two = first.bias, second.bias
     if one is None or two is None or two.numbers is None:
@@ -115,7 +115,9 @@ def _diagonals_of_two(one: Tensor, two: Tensor, keys: int) -> RowBias | None:
     return RowBias(diagonals=two[:, :, 0], origin=1)
 
 
-def _longer_diagonals(one: RowBias, row: Tensor, first: Piece, second: Piece) -> RowBias | None:
+def _longer_diagonals(
+    one: RowBias, row: Tensor, first: RowRules, second: RowRules
+) -> RowBias | None:
     """Diagonals with one more row below: its last number but one is the distance −1, and so on."""
     table = one.diagonals
     if table is None or second.rows != 1 or row.shape[3] != second.keys:

@@ -1,6 +1,6 @@
 """Masks and biases of recorded rows, kept as rules that are linear in tokens.
 
-A model hands over masks as (batch, head, query, key) tensors. Nearly all of them say no more than
+Models pass masks as (batch, head, query, key) tensors. Nearly all of them say no more than
 "row i sees the keys from low to high, save padding", and nearly all biases depend on the key alone
 (ALiBi) or on the distance alone (T5). Those few numbers are kept; only what fits neither stays as
 it came. Everything here is plain tensors, so a trace can be saved and opened without the model.
@@ -61,7 +61,7 @@ class RowMask:
         }
         return RowMask(**parts)
 
-    def head(self, rows: int) -> RowMask:
+    def first_rows(self, rows: int) -> RowMask:
         """The rules of the first rows."""
         return RowMask(
             low=self.low[:, :rows],
@@ -93,7 +93,7 @@ class RowBias:
     def block(
         self, batch: int, rows: range, columns: range
     ) -> Float[Tensor, "head_or_1 rows columns"]:
-        """The bias of a block, spelled out."""
+        """The bias of a block as one tensor."""
         part = self._all(batch, rows, columns)
         if self.without is None:
             return part
@@ -121,7 +121,7 @@ class RowBias:
             without=_take(self.without, batch),
         )
 
-    def head(self, rows: int) -> RowBias:
+    def first_rows(self, rows: int) -> RowBias:
         """The biases of the first rows."""
         without = None if self.without is None else self.without[:, :rows]
         if self.numbers is None or self.numbers.shape[2] == 1:
@@ -138,7 +138,7 @@ class RowBias:
 
 
 @dataclass(frozen=True)
-class Piece:
+class RowRules:
     """The rules of a run of rows, over the first ``keys`` keys; rows of the piece count from 0."""
 
     rows: int
@@ -146,7 +146,7 @@ class Piece:
     mask: RowMask | None = None  # None: all of these keys are visible
     bias: RowBias | None = None
 
-    def take(self, batch: Int[Tensor, " taken"]) -> Piece:
+    def take(self, batch: Int[Tensor, " taken"]) -> RowRules:
         """The rules of these sequences, in this order."""
         mask, bias = self.mask, self.bias
         return replace(
@@ -155,16 +155,16 @@ class Piece:
             bias=None if bias is None else bias.take(batch),
         )
 
-    def head(self, rows: int) -> Piece:
+    def first_rows(self, rows: int) -> RowRules:
         """The rules of the first rows."""
-        return Piece(
+        return RowRules(
             rows,
             self.keys,
-            None if self.mask is None else self.mask.head(rows),
-            None if self.bias is None else self.bias.head(rows),
+            None if self.mask is None else self.mask.first_rows(rows),
+            None if self.bias is None else self.bias.first_rows(rows),
         )
 
-    def heads(self, numbers: list[int]) -> Piece:
+    def heads(self, numbers: list[int]) -> RowRules:
         """Only these heads."""
         return replace(
             self,
@@ -183,3 +183,45 @@ def _take(tensor: Tensor | None, batch: Tensor) -> Tensor | None:
 
 def _take_heads(tensor: Tensor | None, numbers: list[int]) -> Tensor | None:
     return tensor if tensor is None or tensor.shape[1] == 1 else tensor[:, numbers]
+
+
+def filled_keys(piece: RowRules) -> int | None:
+    """How many keys of a static cache are filled: behind them nobody sees anything."""
+    if piece.mask is None or piece.keys <= piece.rows:
+        return None
+    mask = piece.mask
+    if mask.dense is not None:
+        columns = mask.dense.any(dim=2).any(dim=1).any(dim=0)
+        last = int(columns.nonzero().max()) + 1 if bool(columns.any()) else piece.keys
+    else:
+        high = mask.high if mask.whole is None else mask.high.masked_fill(mask.whole, 0)
+        last = int(high.max())
+    return last if piece.rows <= last < piece.keys else None
+
+
+def crop_keys(piece: RowRules, keys: int) -> RowRules:
+    """The rules over the first keys alone."""
+    mask, bias = piece.mask, piece.bias
+    assert mask is not None
+    mask = RowMask(
+        mask.low.clamp(max=keys),
+        mask.high.clamp(max=keys),
+        None if mask.real is None else mask.real[:, :keys],
+        mask.whole,
+        None if mask.dense is None else mask.dense[..., :keys],
+    )
+    if bias is not None and bias.numbers is not None and bias.numbers.shape[3] != 1:
+        bias = replace(bias, numbers=bias.numbers[..., :keys])
+    return RowRules(piece.rows, keys, mask, bias)
+
+
+def is_causal(piece: RowRules) -> bool:
+    """True if no row sees a key after its own position, aligned to the end of the keys."""
+    mask = piece.mask
+    if piece.rows == 1 or mask is None:
+        return piece.rows == 1
+    standing = torch.arange(piece.rows, device=mask.low.device) + piece.keys - piece.rows
+    if mask.dense is not None:
+        key = torch.arange(piece.keys, device=mask.dense.device)
+        return not bool((mask.dense & (key > standing[:, None])).any())
+    return bool((mask.high <= standing + 1).all())

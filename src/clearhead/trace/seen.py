@@ -1,8 +1,8 @@
-"""What ``watch`` saw: every attention layer of a run, and the doors to look at it."""
+"""The recorded attention of a run: its layers, its heads by name, the proof, saving."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,7 +23,7 @@ from clearhead.trace.spill import Spill
 
 @dataclass(frozen=True, slots=True)
 class LayerSummary:
-    """One attention layer of a run: what it is and how much of it was seen."""
+    """One attention layer of a run: its kind, its sizes and a note."""
 
     name: str
     path: str
@@ -62,6 +62,9 @@ class Seen:
         self.spill = spill
         self.missed = missed  # what was not seen, and why; "" if nothing was missed
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'; '.join(self._parts())})"
+
     @property
     def layers(self) -> list[LayerSummary]:
         """Every layer that was seen, in the order in which it ran first."""
@@ -69,7 +72,7 @@ class Seen:
 
     @property
     def nbytes(self) -> int:
-        """What the trace holds, in memory and on the disk."""
+        """The size of the trace in bytes, in memory and on the disk."""
         return sum(record.nbytes for record in self.records)
 
     def __getitem__(self, name: str) -> HeadView:
@@ -120,16 +123,16 @@ class Seen:
     def verify(self, rows: int | None = 16) -> Proof:
         """The proof: each layer's weights against what the layer itself computed.
 
-        ``rows`` of each head and sequence are sampled, spread over the text; None takes all.
+        ``rows`` of each head and sequence are sampled, evenly spaced over the text; None takes all.
         """
-        self._must_have_seen("there is nothing to verify")
+        self.require("there is nothing to verify")
         return prove(self.records, rows)
 
     def save(self, path: str | Path) -> Path:
         """Write everything to one file, which ``open_trace`` opens without the model."""
         from clearhead.trace.trace_file import save_trace
 
-        self._must_have_seen("there is nothing to save")
+        self.require("there is nothing to save")
         return save_trace(self, path)
 
     def close(self) -> None:
@@ -139,13 +142,11 @@ class Seen:
             self.spill.close()
 
     def _record(self, layer: str, name: str) -> LayerRecord:
-        self._must_have_seen(f"{name} does not exist")
+        self.require(f"{name} does not exist")
         for record in self.records:
             if record.facts.name == layer:
                 return record
-        raise InputError(
-            f"{name}: {self._size_of_model(layer)}.", hint="seen.layers lists what was seen."
-        )
+        raise self.unknown_layer(layer, name)
 
     def _size_of_model(self, layer: str) -> str:
         """ "this model has 30 layers of 9 heads", or which layers were watched."""
@@ -160,7 +161,32 @@ class Seen:
         many = f"{heads.pop()}" if len(heads) == 1 else f"{min(heads)} to {max(heads)}"
         return f"this model has {len(same)} layer{'s' * (len(same) > 1)} of {many} heads"
 
-    def _must_have_seen(self, consequence: str) -> None:
+    def _parts(self) -> list[str]:
+        """The parts of the repr: sizes and what was missed."""
+        if not self.records:
+            return [f"no attention was seen{f': {self.missed}' if self.missed else ''}"]
+        layers = self.layers
+        sizes = [
+            f"{len(layers)} layer{'s' * (len(layers) > 1)} × "
+            f"{_between(layer.heads for layer in layers)} heads",
+            f"{_between(layer.queries for layer in layers)} queries × "
+            f"{_between(layer.keys for layer in layers)} keys",
+            f"{self.nbytes / 1e6:,.3g} MB",
+        ]
+        batch = max(layer.batch for layer in layers)
+        if batch > 1:
+            sizes.insert(2, f"{batch} sequences")
+        return [", ".join(sizes), self.missed or "nothing missed"]
+
+    def unknown_layer(self, layer: str, name: str | None = None) -> InputError:
+        """The error for a layer that was not seen; ``name`` is what was asked for, if not that."""
+        asked = layer if name is None else name
+        return InputError(
+            f"{asked}: {self._size_of_model(layer)}.", hint="seen.layers lists what was seen."
+        )
+
+    def require(self, consequence: str = "there is nothing to look at") -> None:
+        """Raise InputError, with the reason, if no attention was seen."""
         if not self.records:
             why = self.missed or "no attention ran inside the watch block"
             raise InputError(
@@ -176,6 +202,12 @@ def _summary(record: LayerRecord) -> LayerSummary:
         facts.kv_heads, query.shape[2], key.shape[2], facts.key_dim, facts.value_dim, facts.dtype,
         record.value is not None, facts.note,
     )  # fmt: skip
+
+
+def _between(counts: Iterable[int]) -> str:
+    """ "9", or "4 to 9" where layers differ."""
+    found = sorted(set(counts))
+    return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
 
 
 def _listed(passages: Passage | Sequence[Passage] | None) -> list[Passage]:

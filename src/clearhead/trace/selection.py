@@ -1,4 +1,4 @@
-"""Which rows, which columns: an index, a slice, a range, a list, or the text of a token."""
+"""Selecting rows and columns: by index, slice, range, list, or the text of a token."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from clearhead.errors import InputError
-from clearhead.trace.exact import Places
+from clearhead.trace.exact import Positions
 from clearhead.trace.passage import Passage
 
 Selection: TypeAlias = int | str | slice | range | Sequence[int | str] | Tensor | None
@@ -25,19 +25,19 @@ class Axis:
     length: int
     passage: Passage | None = None  # with as many tokens as the axis is long
 
-    def places(self, chosen: Selection) -> Places:
+    def places(self, chosen: Selection) -> Positions:
         """The chosen positions; None chooses all."""
         if chosen is None:
-            return Places(range(self.length))
+            return Positions(range(self.length))
         if isinstance(chosen, slice):
             return _of_range(range(self.length)[chosen])
         if isinstance(chosen, range):
             if chosen.step == 1 and 0 <= chosen.start <= chosen.stop <= self.length:
-                return Places(chosen)
+                return Positions(chosen)
             return self._listed(list(chosen))
         if isinstance(chosen, (str, SupportsIndex)) and not _is_list(chosen):
             position = self.position(chosen)
-            return Places(range(position, position + 1))
+            return Positions(range(position, position + 1))
         return self._listed(_as_list(self.name, chosen))
 
     def run(self, chosen: slice | range | None) -> range:
@@ -67,8 +67,8 @@ class Axis:
             )
         return index % self.length
 
-    def _listed(self, chosen: list[object]) -> Places:
-        return Places.at(torch.tensor([self.position(one) for one in chosen], dtype=torch.long))
+    def _listed(self, chosen: list[object]) -> Positions:
+        return Positions.at(torch.tensor([self.position(one) for one in chosen], dtype=torch.long))
 
     def _named(self, word: str) -> int:
         if self.passage is None:
@@ -97,12 +97,14 @@ class Axis:
         return f"its tokens are {_listed([token.text for token in self.passage.tokens])}."
 
 
-def _of_range(run: range) -> Places:
-    return Places(run) if run.step == 1 else Places.at(torch.tensor(list(run), dtype=torch.long))
+def _of_range(run: range) -> Positions:
+    return (
+        Positions(run) if run.step == 1 else Positions.at(torch.tensor(list(run), dtype=torch.long))
+    )
 
 
 def is_single(chosen: Selection) -> bool:
-    """Whether a choice names one position, whose axis then falls away."""
+    """True if a selection names one position; its axis is then dropped."""
     return isinstance(chosen, (str, SupportsIndex)) and not _is_list(chosen)
 
 

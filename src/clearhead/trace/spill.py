@@ -1,4 +1,4 @@
-"""Where kept tensors live: in memory, and beyond a limit in memory-mapped files on the disk.
+"""Storage of recorded tensors: memory, and beyond a limit memory-mapped files on the disk.
 
 A mapped tensor is used like any other; the system reads its pages when somebody looks and drops
 them when memory gets tight. The folder is removed when the spill is closed, or collected.
@@ -20,7 +20,7 @@ from torch import Tensor
 from clearhead.errors import InputError, StoreError
 
 SHARE_OF_MEMORY = 4  # a quarter of the machine's memory may hold what was seen
-WITHOUT_KNOWLEDGE = 2 << 30  # bytes, where the system does not tell how much memory there is
+DEFAULT_LIMIT = 2 << 30  # bytes, where the system does not report its memory
 LEAST_FREE_DISK = 1 << 30  # bytes that stay free for everybody else
 # A tensor of so many bytes, and after it all but the smallest, is copied out of the heap even if it
 # is ours: between a model's temporaries it would leave holes too small for the next ones. SmolLM2
@@ -113,5 +113,5 @@ def _outside_heap(shape: torch.Size, dtype: torch.dtype) -> Tensor:
 
 def _share_of_memory() -> int:
     if not hasattr(os, "sysconf"):
-        return WITHOUT_KNOWLEDGE
+        return DEFAULT_LIMIT
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // SHARE_OF_MEMORY

@@ -1,4 +1,4 @@
-"""What must hold of a trace file's contents before any of it is believed."""
+"""Checks of a trace file's contents: every shape and number, before any of it is used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from clearhead.text.token import Token
 from clearhead.trace.passage import Passage
 from clearhead.trace.record import LayerFacts, LayerRecord
-from clearhead.trace.row_rules import Piece, RowBias, RowMask
+from clearhead.trace.row_rules import RowBias, RowMask, RowRules
 
 DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -122,7 +122,9 @@ def _head_numbers(where: str, entry: object, heads: int, of_model: int) -> tuple
     return tuple(numbers)
 
 
-def _piece(where: str, index: int, entry: object, get: Get, sizes: tuple[int, int, int]) -> Piece:
+def _piece(
+    where: str, index: int, entry: object, get: Get, sizes: tuple[int, int, int]
+) -> RowRules:
     batch, heads, all_keys = sizes
     rows, keys = field(entry, "rows", int), field(entry, "keys", int)
     if rows < 1 or not 0 <= keys <= all_keys:
@@ -134,7 +136,7 @@ def _piece(where: str, index: int, entry: object, get: Get, sizes: tuple[int, in
     if isinstance(entry, dict) and entry.get("origin") is not None:
         parts = {part: get(f"{index}.bias.{part}") for part in BIAS_PARTS}
         bias = _bias(where, parts, axes, field(entry, "origin", int))
-    return Piece(rows, keys, mask, bias)
+    return RowRules(rows, keys, mask, bias)
 
 
 def _mask(where: str, parts: dict[str, Tensor | None], axes: tuple[int, int, int, int]) -> RowMask:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from clearhead.checkpoints.safetensors_file import SafetensorsFile, write_safetensors
-from clearhead.checkpoints.strict_json import parse_json
+from clearhead.checkpoints.safetensors.file import SafetensorsFile, write_safetensors
 from clearhead.errors import CheckpointError, InputError
+from clearhead.files.json_file import parse_json
 from clearhead.text.token import Token
 from clearhead.trace.passage import Passage
 from clearhead.trace.record import LayerRecord
@@ -57,7 +57,27 @@ def save_trace(seen: Seen, path: str | Path) -> Path:
 
 
 def open_trace(path: str | Path) -> Seen:
-    """Open what ``seen.save`` wrote: neither the model nor ``transformers`` is needed."""
+    """Open a trace file; neither the model nor ``transformers`` is needed.
+
+    Args:
+        path: a file that ``seen.save`` wrote.
+
+    Returns:
+        The same layers, tokens and numbers. Tensors are memory-mapped: only what a view needs is
+        read from the disk.
+
+    Raises:
+        CheckpointError: the file is no trace, is damaged, or a newer clearhead wrote it.
+
+    >>> import tempfile, torch, clearhead as ch
+    >>> layer = torch.nn.MultiheadAttention(6, 2, batch_first=True)
+    >>> with ch.watch(layer) as seen:
+    ...     _ = layer(*[torch.ones(1, 5, 6)] * 3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = open_trace(seen.save(f"{folder}/run.trace"))
+    ...     again["L0H1"].row(4)
+    tensor([0.2000, 0.2000, 0.2000, 0.2000, 0.2000])
+    """
     from clearhead.trace.seen import Seen
 
     path = Path(path)
@@ -82,7 +102,7 @@ def open_trace(path: str | Path) -> Seen:
 
 
 def is_trace(path: Path) -> bool:
-    """Whether a file says of itself that it is a trace."""
+    """True if a file declares itself a trace."""
     try:
         return KEY in SafetensorsFile(path).metadata
     except CheckpointError:

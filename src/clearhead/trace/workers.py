@@ -1,4 +1,4 @@
-"""Blocks of a long view shared out among threads, each with torch on one.
+"""Blocks of a long view computed in several threads, with torch on one thread in each.
 
 Left to itself, torch splits every single operation among its threads, and they wait for each other
 at the end of each: a map of ten thousand blocks waits fifty thousand times, and while something
@@ -17,7 +17,9 @@ import torch
 Item = TypeVar("Item")
 
 
-def share_out(work: Callable[[Item], None], items: Sequence[Item], device: torch.device) -> None:
+def run_in_threads(
+    work: Callable[[Item], None], items: Sequence[Item], device: torch.device
+) -> None:
     """Do the work for every item, in any order; the first error is raised."""
     usual = torch.get_num_threads()
     if usual == 1 or device.type != "cpu":

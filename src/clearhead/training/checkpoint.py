@@ -1,4 +1,4 @@
-"""Checkpoints of a run: weights, what the optimiser remembers, and where the run stands.
+"""Checkpoints of a run: weights, optimiser state and progress.
 
 One safetensors file holds all of it and appears by one rename: whenever a run is cut off, the
 newest file there is whole. The next step's batch and random numbers follow from the seed and the
@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from clearhead.checkpoints.safetensors_file import SafetensorsFile, write_safetensors
+from clearhead.checkpoints.safetensors.file import SafetensorsFile, write_safetensors
 from clearhead.errors import CheckpointError
 
 FACTS = "clearhead.training"
@@ -26,7 +26,7 @@ FILE = re.compile(r"step-(\d{8})\.safetensors")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What one file holds."""
+    """The content of one checkpoint file."""
 
     step: int
     weights: dict[str, Tensor]
@@ -48,7 +48,7 @@ class Checkpoints:
         return sorted(int(match[1]) for match in found if match is not None)
 
     def path(self, step: int) -> Path:
-        """Where the checkpoint of a step lies."""
+        """The path of the checkpoint of a step."""
         return self.folder / f"step-{step:08}.safetensors"
 
     def write(self, checkpoint: Checkpoint) -> Path:

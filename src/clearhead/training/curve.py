@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 Points: TypeAlias = Sequence[tuple[int, float]]  # step, loss
 POINTS_DRAWN = 200
-TRAINING, VALIDATION = "#9aa0a6", "#1a73e8"
+TRAINING, VALIDATION = "#9aa0a6", "#1a73e8"  # of its own: views/ comes later
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Curve:
         return "\n".join([*parts, "</svg>", ""])
 
     def _bounds(self) -> tuple[float, float, int]:
-        """Lowest and highest loss and last step; a few wild losses at the start do not count."""
+        """Lowest and highest loss and last step; losses that are not finite do not count."""
         points = [*self.training, *self.validation]
         losses = sorted(loss for _, loss in points if math.isfinite(loss)) or [0.0]
         low, high = losses[0], losses[-1]

@@ -1,10 +1,12 @@
-"""What a training run tells whoever listens."""
+"""The events of a training run, in the order in which they first happen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
+
+from clearhead.models.config import ModelConfig
 
 
 @dataclass(frozen=True)
@@ -15,11 +17,12 @@ class Started:
     total: int | None
     parameters: int
     batches_per_pass: int
+    config: ModelConfig
 
 
 @dataclass(frozen=True)
 class Stepped:
-    """One step: mean loss of its tokens before it, in nats, and how long it took."""
+    """One step: the mean loss of its tokens before the update, in nats, and its duration."""
 
     step: int  # counted from 1
     loss: float
@@ -41,7 +44,7 @@ class Validated:
 
 @dataclass(frozen=True)
 class Sampled:
-    """What the model writes by now; for pairs, ``prompt`` is the source."""
+    """A sample of what the model generates now; for pairs, ``prompt`` is the source."""
 
     step: int
     prompt: str
@@ -58,12 +61,17 @@ class Saved:
 
 @dataclass(frozen=True)
 class Finished:
-    """The run is over; ``loss`` is the final model's on the validation set."""
+    """The run is over; ``loss`` is the final model's on the validation set.
+
+    ``folder`` holds the final model: ``ch.load(folder)`` opens it. It is None only for a loop that
+    was run without a folder.
+    """
 
     step: int
     reason: Literal["steps", "patience"]
     loss: float | None
     weights: str  # which weights the final model has: of which step, or averaged
+    folder: Path | None = None
 
 
 Event: TypeAlias = Started | Stepped | Validated | Sampled | Saved | Finished

@@ -1,4 +1,4 @@
-"""The loop: batch, loss, gradient, step; now and then a validation and a checkpoint."""
+"""The training loop: batch, loss, gradient, step; at intervals a validation and a checkpoint."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from clearhead.errors import CheckpointError, ClearheadError, InputError
-from clearhead.training.batch import Batch
-from clearhead.training.chance import drawn_for
 from clearhead.training.checkpoint import Checkpoint, averaged
+from clearhead.training.data.batch import Batch
 from clearhead.training.events import (
     Event,
     Finished,
@@ -27,28 +26,28 @@ from clearhead.training.events import (
 )
 from clearhead.training.objectives import objective_of
 from clearhead.training.optimiser import Optimiser, like, whole
-from clearhead.training.pace import planned_steps
 from clearhead.training.precision import mixed_precision
 from clearhead.training.processes import ALONE, Processes
+from clearhead.training.random_seed import seeded_for
 from clearhead.training.run_folder import RunFolder
-from clearhead.training.schedule import rate_factor
+from clearhead.training.schedule import planned_steps, rate_factor
 from clearhead.training.settings import TrainingSettings
 from clearhead.training.task import Task
 from clearhead.training.validation import validation_loss
 
 
 class DivergedError(ClearheadError):
-    """The loss is no number any more."""
+    """The loss is no longer a finite number."""
 
 
-def train(
+def train_task(
     task: Task,
     settings: TrainingSettings,
     *,
     folder: RunFolder | None = None,
     processes: Processes = ALONE,
 ) -> Iterator[Event]:
-    """Train the task's model in place, and tell what happens as it happens.
+    """Train the task's model in place; yield an event for everything that happens.
 
     With a folder, the run continues from the newest checkpoint in it, if there is one, to the same
     numbers as if it had never stopped; the model in the folder is the one of the last checkpoint,
@@ -58,7 +57,7 @@ def train(
 
 
 class Run:
-    """One run: where it stands, and what it does next."""
+    """The state of one run, and its next steps."""
 
     def __init__(
         self, task: Task, settings: TrainingSettings, folder: RunFolder | None, processes: Processes
@@ -77,10 +76,12 @@ class Run:
         self.began = time.perf_counter()
 
     def events(self) -> Iterator[Event]:
-        """Everything that happens, from the first step, or the last checkpoint, to the end."""
+        """All events, from the first step or the last checkpoint to the end."""
         self._restore()
         count = sum(parameter.numel() for parameter in self.task.model.parameters())
-        yield Started(self.step, self.total, count, self.task.batches.batches_per_pass)
+        yield Started(
+            self.step, self.total, count, self.task.batches.batches_per_pass, self.task.model.config
+        )
         if self.step == 0:
             yield from self._checkpoint()
         while not self._over():
@@ -103,7 +104,7 @@ class Run:
         self.optimiser.clear()
         pieces = self._pieces(batch)
         loss = 0.0
-        with drawn_for(
+        with seeded_for(
             "step", self.settings.seed, self.step, self.processes.rank, device=self.device
         ):
             for number, piece in enumerate(pieces, start=1):
@@ -111,7 +112,7 @@ class Run:
                     loss += self._gradient(piece.to(self.device), tokens)
         loss = self.processes.sum(loss)[0]
         norm = self._clip()
-        self._refuse_nonsense(loss, norm)
+        self._check_finite(loss, norm)
         self.optimiser.step()
         self.step += 1
         stepped = Stepped(
@@ -136,8 +137,8 @@ class Run:
         try:
             with self._precision():
                 loss: Tensor = self.wrapped(piece, self.settings.label_smoothing) / tokens
-        except InputError:  # attention refuses NaN; whose it is, is clear here
-            self._refuse_nonsense(self._sum_of_weights(), 0.0)
+        except InputError:  # attention refuses NaN; here we know that the weights have it
+            self._check_finite(self._sum_of_weights(), 0.0)
             raise
         (loss * self.processes.count).backward()  # type: ignore[no-untyped-call]
         return float(loss.detach())
@@ -147,7 +148,7 @@ class Run:
         return mixed_precision(self.settings.precision, self.device, width)
 
     def _clip(self) -> float:
-        """The gradient's norm; a larger one than wanted is shortened."""
+        """Clip the gradient, and return its norm from before."""
         most = self.settings.clip or math.inf
         norm = torch.nn.utils.clip_grad_norm_(self.task.model.parameters(), most)
         return float(whole(norm))
@@ -156,7 +157,7 @@ class Run:
         """Not finite as soon as one weight is not."""
         return sum(float(whole(p).abs().sum()) for p in self.task.model.parameters())
 
-    def _refuse_nonsense(self, loss: float, norm: float) -> None:
+    def _check_finite(self, loss: float, norm: float) -> None:
         if math.isfinite(loss) and math.isfinite(norm):
             return
         raise DivergedError(
@@ -166,7 +167,7 @@ class Run:
             "checkpoint is from before it.",
         )
 
-    # how far
+    # length of the run
 
     def _over(self) -> bool:
         if self.total is not None and self.step >= self.total:
@@ -174,14 +175,14 @@ class Run:
         return self.settings.patience is not None and self.stale >= self.settings.patience
 
     def _planned(self) -> bool:
-        """Whether it has just been decided how many steps the minutes are enough for."""
+        """True if the number of steps that fit into the minutes has just been decided."""
         if self.total is not None or self.settings.minutes is None:
             return False
         spent = self.processes.agree(time.perf_counter() - self.began)
         self.total = planned_steps(self.step, spent, self.settings.minutes)
         return self.total is not None
 
-    # now and then
+    # validation and samples
 
     def _validate(self) -> Iterator[Event]:
         if not self.task.validation or self.validated == self.step:
@@ -196,9 +197,9 @@ class Run:
 
     def _validation_loss(self) -> float:
         self.task.model.eval()
-        asked = self.wrapped if self.processes.sharded else self.objective
+        objective = self.wrapped if self.processes.sharded else self.objective
         return validation_loss(
-            asked, self.task.validation, self.processes, self.device, self._precision()
+            objective, self.task.validation, self.processes, self.device, self._precision()
         )
 
     def _sample(self) -> Iterator[Event]:
@@ -208,12 +209,12 @@ class Run:
         prompt, text = self.task.sample()
         yield Sampled(self.step, prompt, text)
 
-    # nothing is lost
+    # checkpoints
 
     def _checkpoint(self) -> Iterator[Event]:
         if self.folder is None:
             return
-        weights, remembered = self._weights(), self.optimiser.state()  # all processes take part
+        weights, state = self._weights(), self.optimiser.state()  # all processes take part
         if not self.processes.writes:
             return
         facts = {
@@ -221,7 +222,7 @@ class Run:
             "validated": self.validated, "loss": self.loss,
             "settings": dataclasses.asdict(self.settings),
         }  # fmt: skip
-        path = self.folder.checkpoints.write(Checkpoint(self.step, weights, remembered, facts))
+        path = self.folder.checkpoints.write(Checkpoint(self.step, weights, state, facts))
         kept = self.folder.checkpoints.steps()[-max(self.settings.average, 2) :]
         self.folder.checkpoints.keep(kept if self.best is None else [*kept, self.best[1]])
         self.folder.publish(self.task.model.config, weights, self.task.tokenizer)
@@ -273,7 +274,8 @@ class Run:
             if self.processes.writes:
                 self.folder.publish(self.task.model.config, weights, self.task.tokenizer)
         self.task.model.eval()
-        return Finished(self.step, reason, loss, chosen)  # type: ignore[arg-type]
+        folder = None if self.folder is None else self.folder.folder
+        return Finished(self.step, reason, loss, chosen, folder)  # type: ignore[arg-type]
 
     def _choose(self, loss: float, best: tuple[float, int]) -> tuple[str, float]:
         assert self.folder is not None

@@ -1,7 +1,7 @@
-"""Cross-entropy without all logits at once: a vocabulary's worth of numbers only for a few tokens.
+"""Chunked cross-entropy: logits are computed for a few tokens at a time.
 
 The logits of n tokens are n × vocab numbers, often more than all the rest of a step. They are
-computed for a chunk of tokens at a time, together with their gradient, and forgotten.
+computed for a chunk of tokens at a time, together with their gradient, and then discarded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from clearhead.models.heads import LanguageHead
-from clearhead.training.batch import IGNORED
+from clearhead.training.data.batch import IGNORED
 
 LOGITS_AT_ONCE = 1 << 22  # 16 MB in float32
 
@@ -31,7 +31,7 @@ def cross_entropy(
 ) -> Float[Tensor, ""]:
     """−Σ log p(target), over the targets that are not IGNORED.
 
-    With ``smoothing`` ε a target's share is 1 − ε, and ε is spread over the whole vocabulary
+    With ``smoothing`` ε a target's share is 1 − ε, and ε is shared by the whole vocabulary
     (Szegedy et al. 2016).
     """
     counted = targets != IGNORED

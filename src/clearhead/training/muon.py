@@ -1,8 +1,8 @@
-"""Muon (Jordan et al. 2024): momentum for matrices, with every direction made equally strong.
+"""The optimiser Muon (Jordan et al. 2024): orthogonalised momentum for matrices.
 
 A gradient's momentum M = U·S·Vᵀ becomes about U·Vᵀ, by a few steps of Newton and Schulz's
-iteration, which needs products of matrices only. Matrices of one shape are done together. The
-iteration is steady enough for bfloat16 (Jordan et al.), where a step computes in that anyway.
+iteration, which needs products of matrices only. Matrices of one shape are computed
+together. The iteration is stable enough for bfloat16 (Jordan et al.), if the model uses it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """Move every matrix that has a gradient."""
+        """Update every matrix that has a gradient."""
         assert closure is None, "the loss is not computed anew"
         for group in self.param_groups:
             alike: dict[tuple[int, ...], list[nn.Parameter]] = defaultdict(list)

@@ -1,30 +1,35 @@
-"""What a model is trained to do: to predict the next token, of a text or of a source's target."""
+"""Training objectives: predict the next token of a text, or of the target of a source."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from clearhead.attention import masks
+from clearhead.attention.alibi import alibi_bias, alibi_slopes
+from clearhead.layers.block import Block
 from clearhead.models.decoder import Decoder
 from clearhead.models.encoder_decoder import EncoderDecoder
-from clearhead.training.batch import Batch, PackedBatch, PairBatch
+from clearhead.models.stack import Stack
+from clearhead.training.data.batch import Batch, PackedBatch, PairBatch
 from clearhead.training.loss import cross_entropy
-from clearhead.training.packed_states import packed_states
 
 
 class Objective(nn.Module, ABC):
     """A batch in, the sum of its tokens' losses out.
 
-    It is a module, so that what wraps modules (DDP, FSDP) sees the whole computation of a step.
+    It is a module, so that DDP and FSDP, which wrap modules, see the whole computation of a step.
     """
 
     model: Decoder | EncoderDecoder
 
     @abstractmethod
     def states(self, batch: Batch) -> Tensor:
-        """What the head turns into logits."""
+        """The hidden states that the output head turns into logits."""
 
     @property
     @abstractmethod
@@ -71,7 +76,7 @@ class TargetGivenSource(Objective):
         return self.model.encoder.embedding.tokens.weight
 
     def states(self, batch: Batch) -> Tensor:
-        """The decoder's states. What follows a target's end sees it, but nobody sees that."""
+        """The decoder's states. Padding attends to its target; no token attends to padding."""
         assert isinstance(batch, PairBatch)
         places = torch.arange(batch.source.shape[1], device=batch.source.device)
         real = places < batch.source_counts[:, None]
@@ -82,3 +87,32 @@ class TargetGivenSource(Objective):
 def objective_of(model: Decoder | EncoderDecoder) -> Objective:
     """The objective that fits a model's kind."""
     return NextToken(model) if isinstance(model, Decoder) else TargetGivenSource(model)
+
+
+def packed_states(
+    stack: Stack,
+    ids: Int[Tensor, "row token"],
+    documents: Int[Tensor, "row token"],
+    positions: Int[Tensor, "row token"],
+) -> Float[Tensor, "row token model"]:
+    """Hidden states of documents that share a row: the same as if each had a row of its own.
+
+    Tokens attend within their document only; positions count from its beginning.
+    """
+    states = stack.embedding(ids, positions + stack.config.position_offset)
+    mask, bias = masks.documents(documents), _bias(stack, ids.shape[1], states)
+    rotations: dict[Any, Any] = {}
+    for block in stack.blocks:
+        assert isinstance(block, Block)
+        rotary = block.attention.rotary
+        if rotary is not None and rotary not in rotations:
+            rotations[rotary] = rotary.at(positions, states.dtype)
+        states = block(states, {"mask": mask, "bias": bias, "rotation": rotations.get(rotary)})
+    return states if stack.norm is None else stack.norm(states)  # type: ignore[no-any-return]
+
+
+def _bias(stack: Stack, length: int, states: Tensor) -> Tensor | None:
+    """The position bias of the scores; it depends on distance only, not on the document's place."""
+    if stack.config.positions == "alibi":
+        return alibi_bias(alibi_slopes(stack.config.heads).to(states), length, length)
+    return None if stack.relative is None else stack.relative(length, length)

@@ -37,23 +37,23 @@ class Optimiser:
                 group["peak"] = group["lr"]
 
     def set_rate(self, factor: float) -> None:
-        """Every learning rate to this share of its peak."""
+        """Set every learning rate to this share of its peak."""
         for part in self._parts:
             for group in part.param_groups:
                 group["lr"] = group["peak"] * factor
 
     def step(self) -> None:
-        """Move every parameter by its gradient."""
+        """Update every parameter."""
         for part in self._parts:
             part.step()
 
     def clear(self) -> None:
-        """Forget the gradients."""
+        """Clear the gradients."""
         for part in self._parts:
             part.zero_grad(set_to_none=True)
 
     def state(self) -> dict[str, Tensor]:
-        """Everything the optimisers remember: ``parameter name/what`` → whole tensor."""
+        """The state of the optimisers: ``parameter name/what`` → whole tensor."""
         return {
             f"{self._names[parameter]}/{what}": whole(value)
             for part in self._parts
@@ -62,7 +62,7 @@ class Optimiser:
         }
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Take over what :meth:`state` gave."""
+        """Restore a state that :meth:`state` returned."""
         wanted = {name: parameter for parameter, name in self._names.items()}
         owner = {
             parameter: part
@@ -73,7 +73,9 @@ class Optimiser:
         for key, value in state.items():
             name, _, what = key.rpartition("/")
             if name not in wanted:
-                raise CheckpointError(f"the checkpoint remembers {name}, which the model lacks.")
+                raise CheckpointError(
+                    f"the checkpoint has optimiser state of {name}, which the model does not have."
+                )
             parameter = wanted[name]
             owner[parameter].state[parameter][what] = like(value, parameter, what)
 
@@ -101,7 +103,7 @@ def _for_muon(name: str, parameter: nn.Parameter, settings: TrainingSettings) ->
 
 
 def _precision(matrices: list[nn.Parameter], settings: TrainingSettings) -> torch.dtype:
-    """What Muon computes in: as the model does, which is as wide as its widest square matrix."""
+    """The dtype that Muon computes in: the model's, whose width is its widest square matrix's."""
     device, width = matrices[0].device, max(min(matrix.shape) for matrix in matrices)
     halves = computes_in_bfloat16(settings.precision, device, width)
     return torch.bfloat16 if halves else torch.float32

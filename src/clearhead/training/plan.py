@@ -1,8 +1,9 @@
-"""What was asked for: everything a run follows from, in plain values that JSON can hold."""
+"""The plan of a run: everything that decides its result, in plain values that JSON can hold."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,13 +13,15 @@ from clearhead.training.settings import TrainingSettings
 
 MODEL_FIELDS = {field.name for field in dataclasses.fields(ModelConfig)}
 SETTING_FIELDS = {field.name for field in dataclasses.fields(TrainingSettings)}
+STORED = {"texts": "training/texts.jsonl", "validation": "training/validation.jsonl"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A run: texts (none: Python's own reference) or pairs, a size, and what differs from it.
+    """Texts (none: Python's own reference) or pairs, a size, and the fields that differ from it.
 
-    ``start_from`` is a model to continue from instead of a size and a tokenizer.
+    ``start_from`` is a model to train further, instead of a size and a tokenizer. ``texts`` and
+    ``validation`` are paths; the two of ``STORED`` are files of the run's own folder.
     """
 
     texts: tuple[str, ...] = ()
@@ -54,7 +57,7 @@ class Plan:
 
 
 def sorted_fields(changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Changes by name, shared out: fields of the model, and settings of the training."""
+    """Sort changes by name into fields of the model and settings of the training."""
     unknown = sorted(set(changes) - MODEL_FIELDS - SETTING_FIELDS)
     if unknown:
         raise ConfigError(
@@ -64,3 +67,36 @@ def sorted_fields(changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
         )
     model = {name: value for name, value in changes.items() if name in MODEL_FIELDS}
     return model, {name: value for name, value in changes.items() if name not in MODEL_FIELDS}
+
+
+def check_fields(model: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Refuse names that a model, or its training, does not have."""
+    for what, given, known, other in (
+        ("model", model, MODEL_FIELDS, SETTING_FIELDS),
+        ("settings", settings, SETTING_FIELDS, MODEL_FIELDS),
+    ):
+        unknown = sorted(set(given) - known)
+        if not unknown:
+            continue
+        elsewhere = "settings" if what == "model" else "model"
+        misplaced = set(unknown) <= other
+        raise ConfigError(
+            f"{what} has no field {', '.join(unknown)}.",
+            hint=f"it belongs into {elsewhere}." if misplaced else ", ".join(sorted(known)),
+        )
+
+
+def check_same(asked: Plan, begun: Plan) -> None:
+    """Refuse to resume a run with other values than it began with; defaults ask for nothing."""
+    plain = Plan().to_fields()
+    wanted, kept = asked.to_fields(), begun.to_fields()
+    for name, value in wanted.items():
+        if isinstance(value, dict):
+            differ = any(kept[name].get(key) != changed for key, changed in value.items())
+        else:
+            differ = value not in (plain[name], kept[name])
+        if differ:
+            raise InputError(
+                f"the run was begun with other {name}: {kept[name]!r}, not {value!r}.",
+                hint=f"leave {name} out to resume it, or begin a new run.",
+            )

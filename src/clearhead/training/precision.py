@@ -16,18 +16,18 @@ WIDE_ENOUGH = 256  # model width from which a CPU's bfloat16 saves more than the
 def mixed_precision(
     precision: Precision, device: torch.device, width: int
 ) -> AbstractContextManager[Any]:  # torch.autocast, or nothing
-    """The context for a forward pass of a model so wide."""
+    """The context for a forward pass of a model of this width."""
     if computes_in_bfloat16(precision, device, width):
         return torch.autocast(device.type, dtype=torch.bfloat16)
     return nullcontext()
 
 
 def computes_in_bfloat16(precision: Precision, device: torch.device, width: int) -> bool:
-    """Whether a model so wide is: ``auto`` is yes where that is quicker, and no elsewhere."""
+    """True if a model of this width computes in bfloat16; ``auto``: only where that is faster."""
     has = has_bfloat16(device)
     if precision == "bfloat16" and not has:
         raise InputError(
-            f"this {device.type} has no bfloat16 of its own; float32 is quicker on it.",
+            f"this {device.type} has no bfloat16 instructions; float32 is faster on it.",
             hint="leave precision at auto.",
         )
     quick = has and (device.type != "cpu" or width >= WIDE_ENOUGH)
@@ -35,7 +35,7 @@ def computes_in_bfloat16(precision: Precision, device: torch.device, width: int)
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether products in bfloat16 have instructions of their own."""
+    """True if the hardware has instructions for products in bfloat16."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type == "cpu":

@@ -1,9 +1,10 @@
-"""From a plan to a run that can begin: texts read, vocabulary made, model built, batches cut."""
+"""Prepare a run: read the texts, make the vocabulary, build the model, cut the batches."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,17 @@ from clearhead.models.decoder import Decoder
 from clearhead.models.encoder_decoder import EncoderDecoder
 from clearhead.text.folder import load_tokenizer
 from clearhead.text.tokenizer import Tokenizer
-from clearhead.training.corpus import held_out, python_reference, read_documents
+from clearhead.training.data.corpus import held_out, python_reference, read_documents
+from clearhead.training.data.packed_batches import PackedBatches, in_order
+from clearhead.training.data.pair_batches import Pair, PairBatches, pairs_in_order
+from clearhead.training.data.source import Content, from_lines
+from clearhead.training.data.text_pairs import held_out_pairs, read_pairs
+from clearhead.training.data.vocabulary import make_tokenizer
 from clearhead.training.initialisation import fresh_model
-from clearhead.training.packed_batches import PackedBatches, in_order
-from clearhead.training.pair_batches import Pair, PairBatches, pairs_in_order
-from clearhead.training.plan import Plan
+from clearhead.training.plan import STORED, Plan
 from clearhead.training.settings import TrainingSettings
 from clearhead.training.sizes import language_config, pairs_config
 from clearhead.training.task import Task
-from clearhead.training.text_pairs import held_out_pairs, read_pairs
-from clearhead.training.vocabulary import make_tokenizer
 
 MANY_DOCUMENTS = 20  # from so many on, a token that begins each is worth learning
 PROMPT, WRITTEN = 8, 60  # tokens of a sample
@@ -34,30 +36,52 @@ Trainee = Decoder | EncoderDecoder
 
 
 def prepare(
-    plan: Plan, *, device: torch.device | str = "cpu", folder: Path | None = None
+    plan: Plan,
+    *,
+    device: torch.device | str = "cpu",
+    folder: Path | None = None,
+    content: Mapping[str, Content] | None = None,
 ) -> tuple[Task, TrainingSettings, str]:
     """The task and settings of a plan, and the fingerprint of its data.
 
-    A tokenizer that lies in the run's ``folder`` already is taken from there.
+    A tokenizer that is in the run's ``folder`` already is taken from there. ``content`` holds the
+    ``texts`` and the ``validation`` texts that are not yet in a file.
     """
     settings = TrainingSettings.from_fields(plan.settings)
     make = _pairs_task if plan.pairs else _language_task
-    task, ids = make(plan, settings, torch.device(device), folder)
+    read = partial(_read, plan=plan, folder=folder, content=content or {})
+    task, ids = make(plan, settings, torch.device(device), folder, read)
     fingerprint = hashlib.sha256(repr(ids).encode()).hexdigest()[:16]
     if plan.fingerprint not in (None, fingerprint):
         raise InputError(
             "the texts, or the vocabulary made of them, are not those that the run began with.",
-            hint="restore the files, or begin a new run from this one: --from.",
+            hint="restore the files, or begin a new run from this model: --from (start_from=).",
         )
     return task, settings, fingerprint
 
 
+def _read(name: str, plan: Plan, folder: Path | None, content: Mapping[str, Content]) -> Any:
+    """The ``texts`` or the ``validation`` texts: documents, or pairs."""
+    if name in content:
+        return content[name]
+    paths: tuple[str, ...] = getattr(plan, name)
+    if folder is not None and paths == (STORED[name],):
+        return from_lines(folder / paths[0], pairs=plan.pairs)
+    if plan.pairs:
+        return read_pairs(paths)
+    return read_documents(paths) if paths else python_reference()
+
+
 def _language_task(
-    plan: Plan, settings: TrainingSettings, device: torch.device, folder: Path | None
+    plan: Plan,
+    settings: TrainingSettings,
+    device: torch.device,
+    folder: Path | None,
+    read: Callable[[str], list[str]],
 ) -> tuple[Task, Any]:
-    documents = read_documents(plan.texts) if plan.texts else python_reference()
+    documents = read("texts")
     if plan.validation:
-        training, validation = documents, read_documents(plan.validation)
+        training, validation = documents, read("validation")
     else:
         training, validation = held_out(documents, plan.held_out, settings.seed)
     many = len(training) >= MANY_DOCUMENTS
@@ -81,11 +105,15 @@ def _language_task(
 
 
 def _pairs_task(
-    plan: Plan, settings: TrainingSettings, device: torch.device, folder: Path | None
+    plan: Plan,
+    settings: TrainingSettings,
+    device: torch.device,
+    folder: Path | None,
+    read: Callable[[str], list[tuple[str, str]]],
 ) -> tuple[Task, Any]:
-    pairs = read_pairs(plan.texts)
+    pairs = read("texts")
     if plan.validation:
-        training, validation = pairs, read_pairs(plan.validation)
+        training, validation = pairs, read("validation")
     else:
         training, validation = held_out_pairs(pairs, plan.held_out, settings.seed)
     _check_validation(len(training), len(validation), "pairs")
@@ -95,13 +123,13 @@ def _pairs_task(
         raise InputError("pairs train an encoder-decoder; this model is a decoder and wants texts.")
     eos, start = model.config.eos[0], model.config.start
     if start is None:
-        raise InputError("this model does not say which token its output starts with.")
+        raise InputError("this model's config does not name the token that its output starts with.")
     learned, tried = (_pair_ids(some, tokenizer, eos) for some in (training, validation))
     longest = max(len(ids) for pair in (*learned, *tried) for ids in pair)
     if longest > model.config.context:
         raise InputError(
             f"the longest text has {longest} tokens, and the context holds {model.config.context}.",
-            hint=f"--set context={longest}",
+            hint=f"--set context={longest} (model={{'context': {longest}}}).",
         )
     rows = {"batch_tokens": settings.batch_tokens, "start": start, "pad": model.config.pad or 0}
     task = Task(
@@ -169,7 +197,9 @@ def _pair_ids(pairs: Sequence[tuple[str, str]], tokenizer: Tokenizer, eos: int) 
 
 def _check_validation(training: int, validation: int, what: str) -> None:
     if validation == 0:
-        raise InputError("nothing is left to validate on.", hint="give more text, or --validation.")
+        raise InputError(
+            "nothing is left to validate on.", hint="give more text, or texts for validation."
+        )
     if validation > training:
         raise InputError(
             f"the validation set is larger than the data: {validation} {what} against {training}.",
@@ -181,12 +211,12 @@ def _text_sampler(
     model: Decoder, tokenizer: Tokenizer, document: Sequence[int], seed: int
 ) -> Callable[[], tuple[str, str]]:
     prompt = list(document[:PROMPT])
-    room = model.config.context - len(prompt)
+    left = model.config.context - len(prompt)
 
     def sample() -> tuple[str, str]:
         loaded = Loaded("the model in training", Path(), model, model.config, tokenizer)
         events = generate(
-            loaded, prompt, max_tokens=max(1, min(WRITTEN, room)), temperature=0.8, seed=seed,
+            loaded, prompt, max_tokens=max(1, min(WRITTEN, left)), temperature=0.8, seed=seed,
             engine=False,
         )  # fmt: skip
         return tokenizer.decode(prompt), "".join(event.text for event in events)

@@ -1,6 +1,6 @@
-"""The processes of one run: which of them this is, and what they have to tell each other.
+"""The processes of one run: the rank of this one, and communication between them.
 
-``torchrun`` starts them and says in the environment who is who. Each computes its share of every
+``torchrun`` starts them and sets their ranks in the environment. Each computes its share of every
 batch's rows; gradients are averaged over all of them (DDP), or weights, gradients and optimiser
 state are cut into shards, too (FSDP2, for models that do not fit).
 """
@@ -20,11 +20,11 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
-from clearhead.errors import ClearheadError
+from clearhead.errors import ClearheadError, InputError
 from clearhead.layers.block import Block
 from clearhead.training.objectives import Objective
 
-PATIENCE = timedelta(minutes=30)  # how long one process may wait for another
+TIMEOUT = timedelta(minutes=30)  # how long one process may wait for another
 
 
 class LostProcessError(ClearheadError):
@@ -41,7 +41,7 @@ class Processes:
 
     @property
     def writes(self) -> bool:
-        """Whether this process writes files and talks: the first one does."""
+        """True in the first process: it alone writes files and reports."""
         return self.rank == 0
 
     def wrap(self, objective: Objective, device: torch.device) -> nn.Module:
@@ -74,17 +74,42 @@ class Processes:
         """Each value, summed over all processes."""
         if self.count == 1:
             return list(values)
-        numbers = torch.tensor(values, dtype=torch.float64, device=_device_of_talk())
+        numbers = torch.tensor(values, dtype=torch.float64, device=_communication_device())
         with explained():
             distributed.all_reduce(numbers)
         return numbers.tolist()
 
     def agree(self, value: float) -> float:
-        """What the first process says."""
+        """The value of the first process, in all of them."""
         return self.sum(value if self.rank == 0 else 0.0)[0]
 
 
 ALONE = Processes()
+
+
+def is_first_process() -> bool:
+    """True in the only process, or in the first of those that torchrun started."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
+def device_of(name: str | torch.device) -> torch.device:
+    """The device of a name; ``auto`` is CUDA where there is one, and the CPU elsewhere.
+
+    Each process that torchrun starts on a machine gets a CUDA device of its own.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        if device.type == "cuda" and device.index is None:
+            device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(
+            f"there is no device {str(name)!r}: {reason}", hint="the CPU is always there: cpu."
+        ) from None
+    return device
 
 
 @contextmanager
@@ -94,7 +119,7 @@ def together(device: torch.device, *, sharded: bool = False) -> Iterator[Process
     if count == 1:
         yield ALONE
         return
-    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
     try:
         with explained():
             yield Processes(distributed.get_rank(), count, sharded)
@@ -104,7 +129,7 @@ def together(device: torch.device, *, sharded: bool = False) -> Iterator[Process
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """A broken connection means that another process ended: say so, and what to do."""
+    """Turn a broken connection into an error that says that another process has ended."""
     try:
         yield
     except (RuntimeError, distributed.DistError) as error:
@@ -112,16 +137,16 @@ def explained() -> Iterator[None]:
             raise
         raise LostProcessError(
             "another process of this run has ended, so this one cannot go on.",
-            hint="the last checkpoint is whole: start the same command with --resume, with as many "
-            "processes as you like.",
+            hint="the last checkpoint is whole: start the same command with --resume, with any "
+            "number of processes.",
         ) from error
 
 
 def _lost(error: Exception) -> bool:
-    said = str(error).lower()
+    message = str(error).lower()
     signs = ("connection closed", "connection reset", "broken pipe", "timed out", "gloo", "nccl")
-    return isinstance(error, distributed.DistError) or any(sign in said for sign in signs)
+    return isinstance(error, distributed.DistError) or any(sign in message for sign in signs)
 
 
-def _device_of_talk() -> Any:
+def _communication_device() -> Any:
     return "cuda" if distributed.get_backend() == "nccl" else "cpu"

@@ -3,7 +3,8 @@
 ::
 
     config.json, model.safetensors, tokenizer …   the model as of the last checkpoint
-    training/run.json                             what was asked for
+    training/run.json                             the plan of the run
+    training/texts.jsonl, validation.jsonl        texts that were given as strings, not as files
     training/log.jsonl                            one line for each step and each validation
     training/step-*.safetensors                   checkpoints
     training/curve.svg                            the losses as a picture
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +23,16 @@ from torch import Tensor
 
 from clearhead.checkpoints.save import save
 from clearhead.errors import CheckpointError, InputError
+from clearhead.files.json_file import read_json, write_json
+from clearhead.files.text_file import write_text
 from clearhead.models.build import build
 from clearhead.models.config import ModelConfig
-from clearhead.text.json_file import read_json, write_json, write_text
 from clearhead.text.tokenizer import Tokenizer
 from clearhead.training.checkpoint import Checkpoints
 
 
 class RunFolder:
-    """Where a run's files are; only the first process of a run writes."""
+    """The files of a run; only the first process of a run writes."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).absolute()
@@ -38,29 +41,31 @@ class RunFolder:
 
     @property
     def begun(self) -> bool:
-        """Whether a run was begun here."""
+        """True if a run was begun here."""
         return (self.inside / "run.json").exists()
 
-    def begin(self, plan: dict[str, Any]) -> None:
-        """Note what was asked for; the folder must be new or empty."""
+    def begin(self, plan: dict[str, Any], texts: Mapping[str, str] | None = None) -> None:
+        """Write the plan, after the files that it refers to; the folder must be new or empty."""
         self.check_new()
+        for name, content in (texts or {}).items():
+            self._write(lambda name=name, content=content: write_text(self.folder / name, content))
         self._write(lambda: write_json(self.inside / "run.json", plan))
 
     def check_new(self) -> None:
         """Refuse a folder that holds anything."""
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
-            hint = "--resume continues the run in it; otherwise choose another --out."
+            hint = "continue the run in it with --resume (resume=True), or choose another folder."
             raise InputError(
                 f"{self.folder} is not empty; a run begins in a folder of its own.",
                 hint=hint if self.begun else "choose a folder that does not exist yet.",
             )
 
     def plan(self) -> dict[str, Any]:
-        """What was asked for when the run began."""
+        """The plan that the run began with."""
         if not self.begun:
             raise InputError(
                 f"there is no run to resume in {self.folder}.",
-                hint="start one without --resume.",
+                hint="begin one without --resume (resume=True).",
             )
         return read_json(self.inside / "run.json")
 
@@ -99,7 +104,7 @@ class RunFolder:
         return found
 
     def rewind(self, step: int) -> None:
-        """Forget what the log says of later steps, and what a killed process left half-written."""
+        """Cut the log after a step, and remove what a killed process left half-written."""
         for left in self.inside.glob(".*"):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
         kept = [json.dumps(line) + "\n" for line in self.lines() if line["step"] <= step]
@@ -111,6 +116,6 @@ class RunFolder:
         except OSError as error:
             raise CheckpointError(
                 f"cannot write into {self.folder}: {error.strerror or error}.",
-                hint="is the disk full or write-protected? The last checkpoint is whole: make room "
-                "and start again with --resume.",
+                hint="is the disk full or write-protected? The last checkpoint is whole: free some "
+                "space and start again with --resume (resume=True).",
             ) from error

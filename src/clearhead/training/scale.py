@@ -1,5 +1,6 @@
-"""What a training run takes on many machines: memory, communication, time. Estimates, with their
-assumptions in the open.
+"""Estimates of a training run on many machines: memory, communication and time.
+
+The assumptions:
 
 - A step costs 6 operations for each parameter and token (2 forward, 4 backward; Kaplan et al. 2020)
   and 12 · layers · width · length for each token in attention. Of an encoder-decoder, source and
@@ -9,7 +10,7 @@ assumptions in the open.
 - A block keeps about 34 numbers of 2 bytes for each token and unit of width (Korthikanti et al.
   2022, with attention that keeps no map).
 - DDP sends each gradient twice around a ring; FSDP gathers the weights twice and scatters the
-  gradients once. Half of the communication hides behind computation.
+  gradients once. Half of the communication overlaps with computation.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from clearhead.models.config import ModelConfig
 
 BYTES_PER_PARAMETER = 16  # weight, gradient, two moments
 BYTES_PER_ACTIVATION = 34 * 2  # for each token, block and unit of width
-HIDDEN = 0.5  # share of communication that happens while something is computed
+OVERLAP = 0.5  # share of communication that overlaps with computation
 DAY = 86_400.0
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What one machine of a run can do."""
+    """The capabilities of one machine."""
 
     name: str
     operations: int | float  # in a second, in the precision of training
@@ -46,7 +47,7 @@ ACCELERATOR = Machine("an accelerator of 312 Tflop/s", 312e12, 80e9, 25e9)
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run takes, of each machine and in all."""
+    """The cost of a run, for each machine and in total."""
 
     machines: int
     memory: int | float  # bytes on each machine
@@ -97,6 +98,6 @@ def training_cost(
         sent *= (2 * accumulation + 1) / 3  # weights are gathered anew for each part of a batch
     rate = machine.operations * machine.utilisation * machines
     computing = operations_per_token(config) * batch_tokens / rate
-    step = computing + max(0.0, sent / machine.network - HIDDEN * computing)
+    step = computing + max(0.0, sent / machine.network - OVERLAP * computing)
     days = tokens / batch_tokens * step / DAY
     return Cost(machines, memory, memory <= machine.memory, sent, step, days)

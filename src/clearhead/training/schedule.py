@@ -1,4 +1,6 @@
-"""The learning rate over time: a warm-up, and then one of three ways down.
+"""Learning rate schedules, and the number of steps that fit into a time.
+
+After the warm-up there are three schedules:
 
 =======================  =======================================================================
 ``cosine``               half a cosine from 1 down to the floor
@@ -15,9 +17,9 @@ from clearhead.training.settings import TrainingSettings
 
 
 def rate_factor(settings: TrainingSettings, step: int, total: int | None) -> float:
-    """What the learning rate is multiplied with at a step, counted from 0.
+    """The factor of the learning rate at a step, counted from 0.
 
-    ``total`` is None as long as nobody knows how many steps there will be: warm-up knows no end.
+    ``total`` is None while the number of steps is not known yet; then the rate does not decay.
     """
     warmup = settings.warmup if total is None else min(settings.warmup, total)
     if step < warmup:
@@ -33,3 +35,15 @@ def rate_factor(settings: TrainingSettings, step: int, total: int | None) -> flo
         falling = max(1.0, settings.cooldown * total)
         fall = min(1.0, (total - step) / falling)
     return settings.floor + (1 - settings.floor) * fall
+
+
+MEASURED_SHARE, MEASURED_STEPS = 0.04, 20  # of the time, or so many steps if that is less
+SPARE = 0.95  # the rest goes into validations and checkpoints
+
+
+def planned_steps(step: int, spent: float, minutes: float) -> int | None:
+    """The number of steps that fit into the minutes; None while it is too early to estimate."""
+    enough = step >= MEASURED_STEPS or spent >= MEASURED_SHARE * 60 * minutes
+    if step < 2 or not enough:
+        return None
+    return max(step + 1, int(SPARE * 60 * minutes * step / spent))

@@ -1,4 +1,4 @@
-"""How a model is trained. One description, checked once, saved beside the result."""
+"""The settings of a training run, checked once and saved beside the result."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
-    """How long, how fast, how much at once.
+    """Length, batch size, learning rates and the other settings of a run.
 
     A run is as long as ``steps`` says, or as many steps as fit into ``minutes``; ``patience`` ends
     it earlier, after so many validations without a new best. A step learns from ``batch_tokens``
     tokens, computed in ``accumulation`` parts where memory is short: the result is the same.
     """
 
-    # how long
+    # length of the run
     steps: int | None = None
     minutes: float | None = None
     patience: int | None = None
-    # how much at once
+    # batch size
     batch_tokens: int = 2048
     accumulation: int = 1
-    # how fast
+    # optimiser and schedule
     optimiser: OptimiserName = "muon"
     learning_rate: float = 2e-3  # AdamW's
     matrix_learning_rate: float = 2e-2  # Muon's
@@ -45,7 +45,7 @@ class TrainingSettings:
     cooldown: float = 0.5  # last share of the steps, in which a linear schedule falls
     floor: float = 0.05  # of the learning rate, at the end
     label_smoothing: float = 0.0
-    # how it is watched
+    # validation, checkpoints, random seed
     validate_every: int = 100
     average: int = 1  # checkpoints that are kept and, at the end, averaged
     seed: int = 0

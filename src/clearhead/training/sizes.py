@@ -1,4 +1,4 @@
-"""Models to train: a few sizes, in the shapes that transformers and the serving engines read too.
+"""Sizes of models to train, in architectures that transformers and serving engines read too.
 
 A language model has Qwen 3's shape: rotary positions, RMSNorm before the layers and on queries and
 keys, SwiGLU. A model for pairs has Marian's, the paper's: sinusoidal positions, LayerNorm after.
@@ -56,7 +56,9 @@ def pairs_config(size: str, vocab: int, **changes: Any) -> ModelConfig:
 
 
 def openable(config: ModelConfig) -> ModelConfig:
-    """The config, in our own format where its family's config.json cannot say all of it."""
+    """The config, in our own format where its family's config.json cannot express all of it."""
     family = family_named(config.family)
-    said = family.read(family.write(config)).changed(dropout=config.dropout)
-    return config if said.resolved() == config.resolved() else config.changed(family="clearhead")
+    read_back = family.read(family.write(config)).changed(dropout=config.dropout)
+    return (
+        config if read_back.resolved() == config.resolved() else config.changed(family="clearhead")
+    )

@@ -1,4 +1,4 @@
-"""What a run needs besides its settings: the model, what it learns from, how it is tried."""
+"""A training task: the model, its tokenizer, its batches and its validation set."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Protocol, runtime_checkable
 from clearhead.models.decoder import Decoder
 from clearhead.models.encoder_decoder import EncoderDecoder
 from clearhead.text.tokenizer import Tokenizer
-from clearhead.training.batch import Batch
+from clearhead.training.data.batch import Batch
 
 
 @runtime_checkable
 class Batches(Protocol):
-    """Batches without end; batch number n is always the same."""
+    """An endless sequence of batches; batch number n is always the same."""
 
     batches_per_pass: int
 
@@ -24,9 +24,9 @@ class Batches(Protocol):
 
 @dataclass(frozen=True)
 class Task:
-    """A model, its tokenizer, what it learns from and what it is validated on.
+    """A model, its tokenizer, the batches to train on and those to validate on.
 
-    ``sample`` lets the model write something: it returns a prompt and what came of it.
+    ``sample`` lets the model generate something: it returns a prompt and the generated text.
     """
 
     model: Decoder | EncoderDecoder

@@ -1,4 +1,4 @@
-"""The loss on texts that nothing was learned from."""
+"""The validation loss: the loss on texts that the model is not trained on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from clearhead.training.batch import Batch
+from clearhead.training.data.batch import Batch
 from clearhead.training.processes import Processes
 
 
@@ -23,8 +23,8 @@ def validation_loss(
 ) -> float:
     """The mean loss of a token, in nats, without label smoothing; each process takes its share.
 
-    All processes compute as many batches, for sharded models are computed by all at once; what is
-    computed only for that does not count.
+    All processes compute the same number of batches, because sharded models need all processes at
+    once; a batch that is computed only for that does not count.
     """
     total, tokens = 0.0, 0
     mine = range(processes.rank, len(batches), processes.count)

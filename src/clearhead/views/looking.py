@@ -2,120 +2,184 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TypeAlias
 
-from clearhead.checkpoints.load import Loaded
+from clearhead.checkpoints.load import Loaded, load
 from clearhead.errors import InputError
 from clearhead.explain.difference import make_difference
 from clearhead.explain.look import Look
-from clearhead.explain.pictures import Aids, HeadPicture
-from clearhead.explain.reading import make_look
-from clearhead.explain.worked_examples import worked_example
+from clearhead.explain.make_look import make_look
+from clearhead.explain.pictures import Aids, Colour, HeadPicture, Hide, Measure, Pool
+from clearhead.explain.worked_examples import EXAMPLES, worked_example
 from clearhead.trace.seen import Seen
-from clearhead.views.shown import Shown
+from clearhead.views.aids import checked_aids
+from clearhead.views.shown import Shown, ShownDifference, ShownLook, ShownSteps
+
+ModelLike: TypeAlias = Loaded | Seen | str | Path
+Compared: TypeAlias = ModelLike | Look | HeadPicture | Shown[object]
 
 
 def look(
-    model: Any,
+    model: ModelLike,
     text: str | None = None,
     *,
     source: str | None = None,
     word: int | str | None = None,
     head: str | None = None,
     generate: int = 0,
-    **aids: Any,
-) -> Shown:
-    """See where the words of a text look.
+    words: bool = True,
+    hide: Hide = "first and special",
+    colour: Colour = "linear",
+    pool: Pool = "max",
+    measure: Measure = "weight",
+) -> ShownLook:
+    """See where the words of a text look: which words every head attends to.
 
-        ch.look(ch.load("smollm2"), "The kids were scared of the lions, so they left right away.")
+        >>> import clearhead as ch
+        >>> look = ch.look("dates", "3rd of March 2021")
+        >>> look.text, look.chosen_head
+        ('2021-03-03', 'C0H1')
+        >>> look.word("2021").sources[0].mark.text
+        '2021'
+
+    ``print(look)`` shows it, ``look.html(open=True)`` is the interactive page, and
+    ``look.save("look.svg")`` writes a picture.
 
     Args:
-        model: from ``ch.load``; or what ``ch.watch`` saw of any torch model, or an opened trace.
-        text: what to read; a trace has its own. An encoder-decoder reads it with its encoder and
-            writes by itself; with a ``source``, ``text`` is what its decoder reads.
-        word, head: what to show first ("they"; "L16H5", "L16", "all"); otherwise chosen by a rule
-            (``.why`` says it, :mod:`clearhead.explain.telling` has it).
-        generate: how many tokens to write after the text; ``.generated`` has what each looked at.
-        aids: reading aids (:class:`clearhead.explain.pictures.Aids`): ``words=False`` for tokens,
-            ``hide="nothing"``, ``colour="log"``, ``pool="mean"``, ``measure="weight·‖v‖"``.
+        model: a model of ``ch.load``, or the name or path of one; what ``ch.watch`` saw of any
+            torch model; or an opened trace.
+        text: the text to read; a trace has its own. An encoder-decoder reads it with its encoder
+            and writes by itself; with a ``source``, ``text`` is what its decoder reads.
+        source: the text that an encoder-decoder's encoder reads.
+        word: the word to show first: "they", "they#2" for the second one, or the number of its
+            row. The most salient one unless given; ``.why`` says why.
+        head: the head to show first: "L16H5", "L16" for a layer, "all". The most salient one
+            unless given.
+        generate: the number of tokens to write after the text, greedily; ``.generated`` has what
+            each looked at.
+        words: True merges the tokens of a word; False shows tokens.
+        hide: the columns to leave out of pictures; their mass is still shown.
+        colour: colours in proportion to weights, or to their logarithms.
+        pool: the way in which several heads become one picture.
+        measure: attention weights, or weights times the length of the value vectors.
+
+    Returns:
+        A look that shows itself; ``.head("L16H5")``, ``.word("they")``, ``.gallery()``,
+        ``.steps()`` and ``.map()`` are its parts.
+
+    Raises:
+        InputError: the model, the text or an option is not one of those above; or the text has no
+            such word, or the model no such head.
     """
+    aids = checked_aids(words=words, hide=hide, colour=colour, pool=pool, measure=measure)
     made = make_look(
-        model, text, source=source, word=word, head=head, generate=generate, aids=_aids(aids)
+        _loaded(model), text, source=source, word=word, head=head, generate=generate, aids=aids
     )
-    return Shown(made)
+    return ShownLook(made)
 
 
 def steps(
-    seen: Any,
+    seen: ModelLike | Look | ShownLook,
     head: str | None = None,
     word: int | str | None = None,
     *,
     text: str | None = None,
-) -> Shown:
-    """The textbook's table of one query: every step from q and k to the result.
+) -> ShownSteps:
+    """Show every step of one query, from q and k to the result, as a table.
 
-        ch.steps(seen, "L16H5", "they")
-        ch.steps("selfish")                     # a worked example: selfish, batch or action
+        >>> import clearhead as ch
+        >>> [round(row.weight, 2) for row in ch.steps("selfish").rows]
+        [0.12, 0.87, 0.01, 0.0]
 
-    ``seen`` is a trace, a look, or a model with its ``text``. A head or word that is not given is
-    chosen as in ``ch.look``.
+    Args:
+        seen: a look or a trace; a model (or its name) with a ``text``; or a worked example:
+            "selfish", "batch" or "action".
+        head: the head, "L16H5"; the most salient one unless given.
+        word: the word of the query; the most salient one unless given.
+        text: the text that a model reads.
+
+    Returns:
+        The step table, which shows itself; ``.rows`` has a row for each key.
+
+    Raises:
+        InputError: there is no such worked example, head or word.
     """
-    if isinstance(seen, str):
-        return Shown(worked_example(seen)[0])
-    found = seen.insight if isinstance(seen, Shown) else seen
+    if isinstance(seen, str) and (text is None or seen in EXAMPLES):
+        return ShownSteps(worked_example(seen)[0])
+    found = seen.insight if isinstance(seen, ShownLook) else seen
     if not isinstance(found, Look):
-        found = make_look(found, text, head=head, word=word)
-    return Shown(found.steps(head, word))
+        found = make_look(_loaded(found), text, head=head, word=word)
+    return ShownSteps(found.steps(head, word))
 
 
 def diff(
-    before: Any,
-    after: Any,
+    before: Compared,
+    after: Compared,
     *,
     text: str | None = None,
     head: str | None = None,
-    **aids: Any,
-) -> Shown:
-    """What changed most between two looks, two heads, two models or two traces.
+    words: bool = True,
+    hide: Hide = "first and special",
+    colour: Colour = "linear",
+    pool: Pool = "max",
+    measure: Measure = "weight",
+) -> ShownDifference:
+    """Show what changed most between two looks, two heads, two models or two traces.
 
-    ch.diff(ch.look(model, "…"), ch.look(model, "…"))        # two texts
-    ch.diff(look.head("L16H5"), look.head("L16H3"))          # two heads
-    ch.diff(model, finetuned, text="…")                      # two models, two checkpoints
+        >>> import clearhead as ch
+        >>> look = ch.look("dates", "3rd of March 2021")
+        >>> found = ch.diff(look.head("C0H0"), look.head("C0H1"))  # two heads
+        >>> found.before, found.after
+        ('C0H0', 'C0H1')
+
+    Args:
+        before: a look, a head of one (``look.head("L16H5")``), a model (or its name) or a trace.
+        after: the same kind of thing.
+        text: the text that two models read.
+        head: compare only this head of two models or traces.
+        words: as in ``ch.look``, and so are the other options: for models and traces.
+        hide: the columns to leave out of lists.
+        colour: colours in proportion to weights, or to their logarithms.
+        pool: the way in which several heads become one picture.
+        measure: attention weights, or weights times the length of the value vectors.
+
+    Returns:
+        The difference, which shows itself: ``.heads``, ``.words`` and ``.changes``, the largest
+        first.
+
+    Raises:
+        InputError: the two cannot be compared: a look with a head, models without a text, texts
+            without a common word.
     """
-    sides = [_side(given, text, head, aids) for given in (before, after)]
-    names = tuple(given.name if isinstance(given, Loaded) else "" for given in (before, after))
-    return Shown(make_difference(*sides, names=names))  # type: ignore[arg-type]
+    aids = checked_aids(words=words, hide=hide, colour=colour, pool=pool, measure=measure)
+    sides = [_comparable(given, text) for given in (before, after)]
+    first, second = (_side(side, text, head, aids) for side in sides)
+    names = [side.name if isinstance(side, Loaded) else "" for side in sides]
+    return ShownDifference(make_difference(first, second, names=(names[0], names[1])))
 
 
-def _side(given: Any, text: str | None, head: str | None, aids: dict[str, Any]) -> Any:
+def _loaded(given: object) -> object:
+    """A name or path as the model that it stands for; everything else as it is."""
+    return load(given) if isinstance(given, str | Path) else given
+
+
+def _comparable(given: object, text: str | None) -> Look | HeadPicture | Loaded | Seen:
     found = given.insight if isinstance(given, Shown) else given
-    if isinstance(found, Look | HeadPicture):
-        return found
-    if not isinstance(found, Loaded | Seen):
+    if isinstance(found, Loaded | str | Path) and text is None:
+        raise InputError("two models are compared on a text: ch.diff(one, other, text=…).")
+    found = _loaded(found)
+    if not isinstance(found, Look | HeadPicture | Loaded | Seen):
         raise InputError(
             f"diff compares looks, heads, models or traces; got {type(found).__name__}.",
             hint="two texts: ch.diff(ch.look(model, one), ch.look(model, other)).",
         )
-    if isinstance(found, Loaded) and text is None:
-        raise InputError("two models are compared on a text: ch.diff(one, other, text=…).")
-    return make_look(
-        found, text if isinstance(found, Loaded) else None, head=head, aids=_aids(aids)
-    )
+    return found
 
 
-def _aids(given: dict[str, Any]) -> Aids:
-    """Reading aids from keyword arguments, checked."""
-    allowed = {
-        "words": (True, False),
-        "hide": ("first and special", "special", "nothing"),
-        "colour": ("linear", "log"),
-        "pool": ("max", "mean", "sum"),
-        "measure": ("weight", "weight·‖v‖"),
-    }
-    for name, value in given.items():
-        if name not in allowed:
-            raise InputError(f"there is no option {name}; reading aids are {', '.join(allowed)}.")
-        if value not in allowed[name]:
-            choices = ", ".join(map(repr, allowed[name]))
-            raise InputError(f"{name} must be one of {choices}; got {value!r}.")
-    return Aids(**given)
+def _side(
+    given: Look | HeadPicture | Loaded | Seen, text: str | None, head: str | None, aids: Aids
+) -> Look | HeadPicture:
+    if isinstance(given, Look | HeadPicture):
+        return given
+    return make_look(given, text if isinstance(given, Loaded) else None, head=head, aids=aids)

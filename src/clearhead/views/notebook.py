@@ -1,4 +1,4 @@
-"""Insight in a notebook: what text/html of ``_repr_mimebundle_`` holds.
+"""Insight in a notebook: the text/html of ``_repr_mimebundle_``.
 
 A look becomes the interactive page inside a frame of its own (``srcdoc``): no id, style or script
 of it can meet those of the notebook or of another output, nothing is fetched, and it runs alike in
@@ -17,9 +17,9 @@ import html
 from clearhead.explain.look import Look
 from clearhead.explain.pictures import HeadPicture
 from clearhead.views.escape import markup_text
-from clearhead.views.html import html_page, page_title
-from clearhead.views.still import one_picture
-from clearhead.views.svg import svg
+from clearhead.views.formats import one_picture
+from clearhead.views.page.html import html_page, page_title
+from clearhead.views.svg.render import svg
 
 FRAME, STILL = "clearhead-frame", "clearhead-still"
 # The frame takes its notebook's light or dark, not the system's: JupyterLab, VS Code, Colab.

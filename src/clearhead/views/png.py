@@ -16,7 +16,7 @@ from pathlib import Path
 import resvg_py
 
 from clearhead.errors import InputError
-from clearhead.views.svg import svg
+from clearhead.views.svg.render import svg
 
 LARGEST = 16  # times the SVG's size
 STYLE = "svg { font-family: 'Open Sans' }"

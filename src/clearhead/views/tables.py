@@ -39,8 +39,8 @@ def json_text(insight: object) -> str:
     """The whole insight: its fields by their names, words as objects."""
     if type(insight) not in CSV:
         raise _no_table("JSON", insight, CSV)
-    told = {"insight": type(insight).__name__} | _plain(insight)
-    return json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    content = {"insight": type(insight).__name__} | _plain(insight)
+    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def _head(picture: HeadPicture) -> Rows:
@@ -66,12 +66,12 @@ def _word(picture: WordPicture) -> Rows:
 
 
 def _gallery(gallery: Gallery) -> Rows:
-    yield ["head", "telling", "cell_row", "cell_column", "weight"]
+    yield ["head", "salience", "cell_row", "cell_column", "weight"]
     for layer, names in enumerate(gallery.names):
         for head, name in enumerate(names):
-            telling = gallery.telling[layer][head]
+            salience = gallery.salience[layer][head]
             for (row, column), weight in np.ndenumerate(gallery.maps[layer, head]):
-                yield [name, telling, row, column, _number(weight)]
+                yield [name, salience, row, column, _number(weight)]
 
 
 def _steps(table: StepTable) -> Rows:
@@ -152,6 +152,6 @@ def _plain(value: Any) -> Any:
 def _no_table(what: str, insight: object, known: dict[type, Any]) -> InputError:
     names = ", ".join(kind.__name__ for kind in known)
     return InputError(
-        f"{what} tells the numbers of one of {names}; {type(insight).__name__} came.",
+        f"{what} holds the numbers of one of {names}; {type(insight).__name__} came.",
         hint="look.head() and look.word() give one.",
     )

@@ -1,8 +1,8 @@
 """Batches of sentences of similar length, always padded to the same width.
 
-A sentence is always padded to the next multiple of 8 beyond its own length, whatever its neighbours
-are: so its numbers, and all counts, do not depend on how sentences are put together. (Beyond: with
-no padding at all some models would take another kernel.)
+A sentence is padded to the next multiple of 8 above its own length, whatever the other sentences
+are. So its numbers, and all counts, do not depend on how sentences are batched. (Above, not equal:
+without any padding some models would take another kernel.)
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ BATCH_TOKENS = 1024  # of one forward, unless a single sentence has more
 
 
 def padded_width(tokens: int) -> int:
-    """How wide a sentence of so many tokens is run."""
+    """Return the padded length of a sentence with so many tokens."""
     return (tokens // STEP + 1) * STEP
 
 
 def batches(sentences: Sequence[Prepared], tokens: int = BATCH_TOKENS) -> Iterator[Batch]:
-    """The sentences in batches of one width each, short ones first."""
+    """Yield the sentences in batches of one width each, short ones first."""
     ordered = sorted(sentences, key=lambda one: padded_width(len(one.ids)))
     for width, group in groupby(ordered, key=lambda one: padded_width(len(one.ids))):
         alike = list(group)
@@ -56,31 +56,31 @@ class Batch:
 
     @property
     def lengths(self) -> Int[Tensor, " batch"]:
-        """How many tokens of each row are real."""
+        """The number of real tokens of each row."""
         return torch.tensor([len(one.ids) for one in self.sentences])
 
     def ids(self, pad: int = 0) -> Int[Tensor, "batch query"]:
-        """The ids, padded behind."""
+        """Return the ids, padded at the end."""
         rows = [one.ids + [pad] * (self.width - len(one.ids)) for one in self.sentences]
         return torch.tensor(rows)
 
     def owners(self) -> Float[Tensor, "batch token unit"]:
-        """1 where a token belongs to a unit; there are never more units than tokens."""
+        """Return 1 where a token belongs to a unit; there are never more units than tokens."""
         belongs = torch.zeros(len(self.sentences), self.width, self.width)
         for row, one in enumerate(self.sentences):
             belongs[row, torch.arange(len(one.ids)), torch.from_numpy(one.owners)] = 1.0
         return belongs
 
-    def rests(self, level: Level) -> Bool[Tensor, "batch position"]:
-        """Where heads rest: the first token and special tokens."""
-        return self._rows([one.rests[level] for one in self.sentences], torch.bool)
+    def sinks(self, level: Level) -> Bool[Tensor, "batch position"]:
+        """True for attention sinks: the first token and special tokens."""
+        return self._rows([one.sinks[level] for one in self.sentences], torch.bool)
 
     def word_kinds(self, level: Level) -> Int[Tensor, "batch position"]:
-        """The kind of each position, as a number."""
+        """Return the word kind of each position, as a number."""
         return self._rows([one.word_kinds[level] for one in self.sentences], torch.int64)
 
     def edges(self, level: Level, properties: int) -> Edges:
-        """All targets; those of the second half have ``properties`` added to their number."""
+        """Return all targets; to numbers of the second half, ``properties`` is added."""
         parts = [one.edges[level] for one in self.sentences]
         rows = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         halves = np.repeat([one.half for one in self.sentences], [len(part) for part in parts])

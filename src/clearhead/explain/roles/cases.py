@@ -1,7 +1,7 @@
-"""The cases of a batch: which queries have which targets among the keys that they may see.
+"""The cases of a batch: which queries have which targets among the keys that they may attend to.
 
-Everything here is the same for all heads of a layer, and for all layers with the same mask: it is
-computed once and used for each.
+All of this is the same for all heads of a layer, and for all layers with the same mask, so it is
+computed once.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from torch import Tensor
 
 from clearhead.explain.roles.batches import Edges
 
-ONE = 1 << 30  # a weight of 1 as a whole number: sums of whole numbers do not depend on their order
+ONE = 1 << 30  # a weight of 1 as an integer: sums of integers do not depend on their order
 FARTHEST = 31  # offsets are counted from −31 to 31
 OFFSET_BINS = 2 * FARTHEST + 1
 
 
 @dataclass(frozen=True)
 class Cases:
-    """Targets that can be seen, and what a head would score for free at them.
+    """Targets that a query may attend to, and the trivial baselines there.
 
-    ``targets`` and ``askers`` are sparse: 1 where a place is a target of a property, and where a
-    query is a case of it. What a head does at them is a product: ``targets @ weights``.
+    ``targets`` and ``queries`` are sparse: 1 where a place is a target of a property, and where a
+    query is a case of it. The weight of a head on targets is a product: ``targets @ weights``.
     """
 
-    targets: Float[Tensor, "property place"]  # place: asker · keys + key
-    askers: Float[Tensor, "property asker"]  # asker: sentence · queries + query
+    targets: Float[Tensor, "property place"]  # place: query · keys + key
+    queries: Float[Tensor, "property query"]  # query: sentence · queries + query
     counts: Int[Tensor, " property"]  # cases
-    even: Int[Tensor, " property"]  # what choosing at random among visible keys would hit, × ONE
+    even: Int[Tensor, " property"]  # expected hits of a random choice among visible keys, × ONE
     alike: Int[Tensor, " property"]  # the same, among visible keys of the target's kind
     offsets: Int[Tensor, "property offset"]  # cases whose target stands at this offset
 
@@ -42,27 +42,27 @@ def cases_of(
     word_kinds: Int[Tensor, "batch position"],
     properties: int,
 ) -> Cases:
-    """The cases at which a query chooses among at least two candidates, one of them a target."""
+    """Find the cases: queries with at least two candidate keys, one of them a target."""
     choices = candidates.sum(dim=-1)
     open_to = candidates[edges.sentence, edges.query, edges.key]
     kept = open_to & (choices[edges.sentence, edges.query] > 1)
     sentence, prop = edges.sentence[kept], edges.property[kept]
     query, key = edges.query[kept], edges.key[kept]
-    askers, keys = choices.numel(), candidates.shape[2]
-    asker = sentence * candidates.shape[1] + query
+    queries, keys = choices.numel(), candidates.shape[2]
+    query_place = sentence * candidates.shape[1] + query
     cases, case, targets = torch.unique_consecutive(
-        prop * askers + asker, return_inverse=True, return_counts=True
+        prop * queries + query_place, return_inverse=True, return_counts=True
     )
-    case_property, case_asker = cases // askers, cases % askers
-    visible = choices.flatten()[case_asker]
+    case_property, case_query = cases // queries, cases % queries
+    visible = choices.flatten()[case_query]
     alike = _alike(candidates, word_kinds, sentence, query, key, case, len(cases))
     where = (key - query).clamp(-FARTHEST, FARTHEST) + FARTHEST
     inside = (key - query).abs() <= FARTHEST
     offsets = torch.zeros(properties * OFFSET_BINS, dtype=torch.int64)
     offsets.index_add_(0, (prop * OFFSET_BINS + where)[inside], torch.ones_like(prop)[inside])
     return Cases(
-        _ones(prop, asker * keys + key, (properties, askers * keys)),
-        _ones(case_property, case_asker, (properties, askers)),
+        _ones(prop, query_place * keys + key, (properties, queries * keys)),
+        _ones(case_property, case_query, (properties, queries)),
         _summed(case_property, torch.ones_like(cases), properties),
         _summed(case_property, _share(targets, visible), properties),
         _summed(case_property, _share(targets, alike), properties),
@@ -71,7 +71,7 @@ def cases_of(
 
 
 def _ones(row: Tensor, column: Tensor, shape: tuple[int, int]) -> Tensor:
-    """A sparse matrix of ones; rows must come in order. Its products are exact below 2⁵³."""
+    """A sparse matrix of ones; rows must be sorted. Its products are exact below 2⁵³."""
     begins = torch.zeros(shape[0] + 1, dtype=torch.int64)
     begins[1:] = torch.bincount(row, minlength=shape[0]).cumsum(0)
     with warnings.catch_warnings():  # "Sparse CSR tensor support is in beta state"
@@ -90,7 +90,7 @@ def _alike(
     case: Tensor,
     cases: int,
 ) -> Tensor:
-    """For each case, how many candidates but itself are of the kind of one of its targets."""
+    """For each case, how many candidates except itself have the word kind of one of its targets."""
     kinds = int(word_kinds.max()) + 1 if word_kinds.numel() else 1
     one_hot = torch.nn.functional.one_hot(word_kinds, kinds).float()
     of_kind = (candidates.float() @ one_hot).long()  # (batch, query, kind)
@@ -98,9 +98,9 @@ def _alike(
     first = torch.unique(case * kinds + kind)  # a kind counts once for a case
     place = torch.zeros(cases, dtype=torch.int64).scatter_(0, case, torch.arange(len(case)))
     found, of = first // kinds, first % kinds
-    row, asks = sentence[place[found]], query[place[found]]
-    itself = candidates[row, asks, asks] & (word_kinds[row, asks] == of)
-    many = of_kind[row, asks, of] - itself.long()
+    row, at = sentence[place[found]], query[place[found]]
+    itself = candidates[row, at, at] & (word_kinds[row, at] == of)
+    many = of_kind[row, at, of] - itself.long()
     return torch.zeros(cases, dtype=torch.int64).index_add_(0, found, many)
 
 

@@ -1,4 +1,4 @@
-"""The count: sentences stream through the model, and of every weight only counts remain."""
+"""Counting: sentences stream through the model, and only counts of their weights are kept."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from torch import Tensor
 from clearhead.errors import InputError
 from clearhead.explain.roles.batches import BATCH_TOKENS, Batch, batches
 from clearhead.explain.roles.cases import ONE, Cases, cases_of
-from clearhead.explain.roles.corpus import Corpus
+from clearhead.explain.roles.corpus.rarity import WordCounts
+from clearhead.explain.roles.corpus.sentence import Sentence
+from clearhead.explain.roles.corpus.sources import Corpus
 from clearhead.explain.roles.layer_weights import layer_weights, merged_to_units
 from clearhead.explain.roles.prepared import LEVELS, Prepared, prepare
 from clearhead.explain.roles.properties import AnyProperty, Level
-from clearhead.explain.roles.rarity import WordCounts
 from clearhead.explain.roles.reader import Reader
-from clearhead.explain.roles.sentence import Sentence
 from clearhead.explain.roles.tally import CountedLayer, Tally
 from clearhead.trace.record import LayerRecord
-from clearhead.trace.watch import watch
+from clearhead.trace.watching.watch import watch
 
-WINDOW = 256  # sentences that are sorted by length at a time, and between two savings
+WINDOW = 256  # sentences that are sorted by length at a time, and between two writes of the cache
 Progress = Callable[[int, int | None], None]  # sentences done, of how many if that is known
 
 
 @dataclass(frozen=True)
 class Count:
-    """How sentences are counted; ``share`` is (this process, how many processes)."""
+    """The settings of a count; ``share`` is (this process, number of processes)."""
 
     reader: Reader
     properties: Sequence[AnyProperty]
@@ -41,7 +41,7 @@ class Count:
     def windows(
         self, corpus: Corpus, tally: Tally, done: int = 0, progress: Progress | None = None
     ) -> Iterator[int]:
-        """Add sentence after sentence to the tally; yields how many were read, window by window."""
+        """Add all sentences to the tally; yields how many were read, window by window."""
         words, total = None, None
         if corpus.again:
             words, total = _first_reading(corpus)
@@ -61,7 +61,7 @@ class Count:
     def _prepared(
         self, sentence: Sentence, words: WordCounts | None, tally: Tally
     ) -> Prepared | None:
-        """The sentence with its targets; None if it cannot be counted, which is counted."""
+        """The sentence with its targets; None if it cannot be counted (the tally counts those)."""
         if not sentence.text.strip():
             return None
         read = self.reader.read(sentence, words)
@@ -69,7 +69,7 @@ class Count:
         if not 2 <= len(read.tokens) <= self.reader.longest:
             tally.count("too long" if len(read.tokens) > 2 else "too short", 1)
             return None
-        ready = prepare(read, self.properties, tally.book)
+        ready = prepare(read, self.properties, tally.index)
         tally.count("tokens", len(ready.ids))
         tally.count("merged words", ready.merged)
         for name, cases in ready.cases.items():
@@ -90,15 +90,15 @@ class Count:
             raise InputError(f"no attention was seen: {why}.")
         known = [_counted_layer(record) for record in records]
         tally.layers = tally.layers or known
-        tally.room()
-        at_work = BatchCount(batch, len(tally.book.entries))
+        tally.grow()
+        counts = BatchCount(batch, len(tally.index.entries))
         for layer, record in enumerate(records):
-            at_work.add(record, layer, tally)
+            counts.add(record, layer, tally)
         seen.close()
 
 
 def _first_reading(corpus: Corpus) -> tuple[WordCounts, int]:
-    """How often words occur, and how many sentences there are: known before the model runs."""
+    """Count words and sentences before the model runs."""
     total = 0
 
     def counted() -> Iterator[Sentence]:
@@ -122,11 +122,11 @@ class BatchCount:
         self.owners = batch.owners()
         self.properties = properties
         self.edges = {level: batch.edges(level, properties) for level in LEVELS}
-        self.rests = {level: batch.rests(level) for level in LEVELS}
+        self.sinks = {level: batch.sinks(level) for level in LEVELS}
         self.word_kinds = {level: batch.word_kinds(level) for level in LEVELS}
         self._visible: Tensor | None = None
         self._cases: dict[Level, tuple[Cases, Cases]] = {}
-        self._rooms: dict[str, Tensor] = {}
+        self._buffers: dict[str, Tensor] = {}
 
     def add(self, record: LayerRecord, layer: int, tally: Tally) -> None:
         """Count one layer, all heads at once."""
@@ -138,43 +138,44 @@ class BatchCount:
             if known is None or not len(self.edges[level].query):
                 continue
             batch, heads, queries, keys = known.shape
-            mass = self._room("mass", batch, queries, keys, heads)
-            mass.copy_(_whole(known).permute(0, 2, 3, 1))
+            mass = self._buffer("mass", batch, queries, keys, heads)
+            mass.copy_(_as_integers(known).permute(0, 2, 3, 1))
             for variant, cases in enumerate(self._cases[level]):
                 if variant:  # in place: the weights are used no more
-                    known.masked_fill_(self.rests[level][:, None, None], 0.0)
+                    known.masked_fill_(self.sinks[level][:, None, None], 0.0)
                 strongest = known.argmax(dim=-1).mT[:, :, None]
-                looks = self._room("looks", batch, queries, keys, heads)
+                looks = self._buffer("looks", batch, queries, keys, heads)
                 looks.scatter_(2, strongest, 1.0)
-                kept = _whole(known.sum(dim=-1)).mT.reshape(-1, heads).double()
+                kept = _as_integers(known.sum(dim=-1)).mT.reshape(-1, heads).double()
                 found = (
                     cases.targets @ looks.view(-1, heads),
                     cases.targets @ mass.view(-1, heads),
-                    cases.askers @ kept,
+                    cases.queries @ kept,
                 )
                 looks.scatter_(2, strongest, 0.0)
-                tally.add_heads(variant, layer, *(counts.long() for counts in found))
+                tally.add_heads(variant, layer, *(one.long() for one in found))
                 tally.add_cases(variant, layer, cases)
 
     def _cases_of(self, visible: Tensor) -> dict[Level, tuple[Cases, Cases]]:
         merged = merged_to_units(visible[:, None].float(), self.owners)[:, 0] > 0
         found = {}
         for level, seen in zip(LEVELS, (visible, merged), strict=True):
-            awake = seen & ~self.rests[level][:, None]
+            without_sinks = seen & ~self.sinks[level][:, None]
             parts = (self.edges[level], self.word_kinds[level], 2 * self.properties)
             found[level] = tuple(
-                cases_of(parts[0], candidates, parts[1], parts[2]) for candidates in (seen, awake)
+                cases_of(parts[0], candidates, parts[1], parts[2])
+                for candidates in (seen, without_sinks)
             )
         return found  # type: ignore[return-value]
 
-    def _room(self, name: str, *shape: int) -> Tensor:
-        """Room for (sentence, query, key, head), zeros at first: new memory takes time to come."""
-        held = self._rooms.get(name)
+    def _buffer(self, name: str, *shape: int) -> Tensor:
+        """A buffer (sentence, query, key, head) of zeros that is reused: allocation is slow."""
+        held = self._buffers.get(name)
         if held is None or held.shape != shape:
-            held = self._rooms[name] = torch.zeros(shape, dtype=torch.float64)
+            held = self._buffers[name] = torch.zeros(shape, dtype=torch.float64)
         return held
 
 
-def _whole(weights: Tensor) -> Tensor:
-    """Weights as whole numbers: of 2⁻³⁰, which no format rounds before this does."""
+def _as_integers(weights: Tensor) -> Tensor:
+    """Weights as integers, in units of 2⁻³⁰."""
     return (weights * ONE).round_()

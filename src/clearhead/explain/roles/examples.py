@@ -1,4 +1,4 @@
-"""Examples of a role: real sentences, where the head looked in them, and where it should have."""
+"""Examples of a role: real sentences, with the keys that the head attends to and the targets."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import torch
 from torch import Tensor
 
 from clearhead.explain.roles.batches import Batch, batches
-from clearhead.explain.roles.book import Book
+from clearhead.explain.roles.corpus.sentence import Span
+from clearhead.explain.roles.corpus.tokenised import TokenisedSentence
 from clearhead.explain.roles.judging import Role
 from clearhead.explain.roles.layer_weights import layer_weights, merged_to_units
 from clearhead.explain.roles.prepared import prepare
 from clearhead.explain.roles.properties import AnyProperty, Level
+from clearhead.explain.roles.property_index import PropertyIndex
 from clearhead.explain.roles.reader import Reader
-from clearhead.explain.roles.sentence import Span
 from clearhead.explain.roles.tally import Tally
-from clearhead.explain.roles.tokenised import TokenisedSentence
 from clearhead.trace.record import LayerRecord
-from clearhead.trace.watch import watch
+from clearhead.trace.watching.watch import watch
 
 SHOWN = 3  # examples of each role
 KEYS = 4  # strongest keys of each example
-SENTENCES = 6  # samples that are looked at for each role: the shortest, which read best
+SENTENCES = 6  # samples that are run for each role: the shortest, which read best
 
 
 @dataclass(frozen=True)
 class Key:
-    """A place that the query looked at."""
+    """A key that the query attends to."""
 
     text: str
     span: Span
@@ -39,7 +39,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Example:
-    """One query in its sentence; ``keys`` are what it looked at, strongest first."""
+    """One query in its sentence; ``keys`` are those that it attends to, strongest first."""
 
     text: str
     query: str
@@ -49,7 +49,7 @@ class Example:
 
     @property
     def hit(self) -> bool:
-        """Whether the strongest key is a target."""
+        """True if the strongest key is a target."""
         return self.keys[0].target
 
 
@@ -59,14 +59,14 @@ def examples_of(
     reader: Reader,
     properties: Sequence[AnyProperty],
 ) -> dict[tuple[str, str], tuple[Example, ...]]:
-    """Examples by (head, property): the strongest hits in the samples, and a miss if there is one.
+    """Find examples by (head, property): the strongest hits in the samples, and a miss if any.
 
-    Each sentence gives at most one hit, so that examples differ. A sentence runs once, for all
-    roles that it is a sample of.
+    Each sentence gives at most one hit, so that examples differ. A sentence runs once for all roles
+    that it is a sample of.
     """
     work = _Work(roles, tally, reader)
-    book = Book(list(tally.book.entries), dict(tally.book.numbers))
-    ready = [prepare(one, properties, book) for one in work.read.values()]
+    index = PropertyIndex(list(tally.index.entries), dict(tally.index.numbers))
+    ready = [prepare(one, properties, index) for one in work.read.values()]
     found: dict[tuple[str, str], list[Example]] = defaultdict(list)
     for batch in batches(ready):
         for role, example in work.in_batch(batch):
@@ -75,10 +75,10 @@ def examples_of(
 
 
 class _Work:
-    """Which roles want which sentences: the shortest samples of each property, to be read."""
+    """The sentences of each role: the shortest samples of its property, tokenised."""
 
     def __init__(self, roles: Sequence[Role], tally: Tally, reader: Reader) -> None:
-        self.book, self.reader = tally.book, reader
+        self.index, self.reader = tally.index, reader
         self.by_layer: dict[str, list[Role]] = defaultdict(list)
         for role in roles:
             self.by_layer[role.head.rpartition("H")[0]].append(role)
@@ -93,7 +93,7 @@ class _Work:
                     self.read[sentence.text] = reader.read(sentence)
 
     def in_batch(self, batch: Batch) -> Iterator[tuple[Role, Example]]:
-        """All examples in a batch."""
+        """Yield all examples in a batch."""
         real = torch.arange(batch.width) < batch.lengths[:, None]
         with watch(self.reader.module, layers=sorted(self.by_layer)) as seen:
             self.reader.run(batch.ids(), real)
@@ -114,11 +114,11 @@ class _Work:
             "words": (merged_to_units(weights, owners), merged),
         }
         for role in roles:
-            number = self.book.numbers[role.property]
-            level = self.book.entries[number].level
+            number = self.index.numbers[role.property]
+            level = self.index.entries[number].level
             of_heads, candidates = seen[level]
             if role.left_out:
-                candidates = candidates & ~batch.rests(level)[:, None]
+                candidates = candidates & ~batch.sinks(level)[:, None]
             head = int(role.head.rpartition("H")[2])
             of_head = of_heads[:, head].masked_fill(~candidates, 0.0)
             for row, one in enumerate(batch.sentences):
@@ -154,7 +154,7 @@ def _of_sentence(
 
 
 def _place(sentence: TokenisedSentence, level: Level, position: int) -> tuple[str, Span]:
-    """A position as a reader sees it: its text, and its characters without the space before it."""
+    """The text of a position, and its characters without the space before it."""
     if level == "words":
         unit = sentence.units[position]
         text, start, end = unit.text, unit.start, unit.end

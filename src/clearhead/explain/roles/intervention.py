@@ -1,12 +1,12 @@
-"""The check by intervention: a head is switched off, and the model gets worse, or does not.
+"""Interventions: a head is ablated, and the change of the model is measured.
 
-Attention shows where a head looks, not whether the model needs it. So the head's output is replaced
-by zeros, and by its mean, and what changes is measured at the cases of its role and elsewhere, on
-sample sentences:
+Attention shows what a head attends to, not whether the model needs it. So the head's output is
+replaced by zeros, and by its mean. The change is measured at the cases of its role and elsewhere,
+on sample sentences:
 
 - a decoder: the loss in nats, of the token predicted at the query's (last) token;
-- an encoder has no loss at a position: how far its final states move there, ‖after − before‖ as a
-  part of ‖before‖.
+- an encoder has no loss at a position: the relative change of its final states there,
+  ‖after − before‖ / ‖before‖.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from clearhead.explain.roles.ablation import MeanOutputs, ablated
 from clearhead.explain.roles.batches import Batch, batches
-from clearhead.explain.roles.book import Book
 from clearhead.explain.roles.judging import Role
 from clearhead.explain.roles.prepared import Prepared, prepare
 from clearhead.explain.roles.properties import AnyProperty
+from clearhead.explain.roles.property_index import PropertyIndex
 from clearhead.explain.roles.reader import Reader
-from clearhead.explain.roles.switching import MeanOutputs, switched_off
 from clearhead.explain.roles.tally import CountedLayer, Tally
 from clearhead.models.decoder import Decoder
 
@@ -44,7 +44,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Effect:
-    """What switching a head off changed."""
+    """The effect of ablating one head."""
 
     head: str
     property: str
@@ -61,21 +61,26 @@ def effects_of(
     properties: Sequence[AnyProperty],
     progress: Callable[[int, int | None], None] | None = None,
 ) -> tuple[Effect, ...]:
-    """The effects of switching off the head of each role, in both ways."""
+    """Measure the effects of ablating the head of each role, in both ways."""
     found: list[Effect] = []
     for number, role in enumerate(roles):
         layer, head = _layer(role, tally)
         samples = [sentence for _, _, sentence in sorted(tally.samples[role.property])]
-        book = Book(list(tally.book.entries), dict(tally.book.numbers))
-        ready = [prepare(reader.read(one), properties, book) for one in samples]
-        found += _effects(role, layer, head, list(batches(ready)), reader, book)
+        index = PropertyIndex(list(tally.index.entries), dict(tally.index.numbers))
+        ready = [prepare(reader.read(one), properties, index) for one in samples]
+        found += _effects(role, layer, head, list(batches(ready)), reader, index)
         if progress is not None:
             progress(number + 1, len(roles))
     return tuple(found)
 
 
 def _effects(
-    role: Role, layer: CountedLayer, head: int, work: list[Batch], reader: Reader, book: Book
+    role: Role,
+    layer: CountedLayer,
+    head: int,
+    work: list[Batch],
+    reader: Reader,
+    index: PropertyIndex,
 ) -> list[Effect]:
     means = MeanOutputs(reader.module, [layer])
     before = []
@@ -85,20 +90,20 @@ def _effects(
             before.append(_measured(reader, batch))
     finally:
         means.close()
-    at_cases = [_case_positions(batch, role, layer, book) for batch in work]
+    at_cases = [_case_positions(batch, role, layer, index) for batch in work]
     effects = []
     ways: tuple[tuple[Way, Tensor | float], ...] = (("zero", 0.0), ("mean", means.of(layer, head)))
     for way, instead in ways:
-        there, elsewhere = [], []
+        inside, outside = [], []
         for batch, was, cases in zip(work, before, at_cases, strict=True):
-            with switched_off(reader.module, layer, head, instead):
+            with ablated(reader.module, layer, head, instead):
                 change = _changed(was, _measured(reader, batch))
             valid = _valid(batch, reader)
-            there.append(change[cases & valid])
-            elsewhere.append(change[~cases & valid])
+            inside.append(change[cases & valid])
+            outside.append(change[~cases & valid])
         measure: Literal["loss", "states"] = "loss" if _has_loss(reader) else "states"
         effects.append(
-            Effect(role.head, role.property, way, measure, _change(there), _change(elsewhere))
+            Effect(role.head, role.property, way, measure, _change(inside), _change(outside))
         )
     return effects
 
@@ -109,7 +114,7 @@ def _layer(role: Role, tally: Tally) -> tuple[CountedLayer, int]:
 
 
 def _has_loss(reader: Reader) -> bool:
-    """Whether the model predicts the next token at every position."""
+    """Return whether the model predicts the next token at every position."""
     kind = type(reader.module).__name__
     return isinstance(reader.module, Decoder) or kind.endswith(("ForCausalLM", "LMHeadModel"))
 
@@ -149,10 +154,10 @@ def _valid(batch: Batch, reader: Reader) -> Tensor:
     return torch.arange(batch.width) < last[:, None]
 
 
-def _case_positions(batch: Batch, role: Role, layer: CountedLayer, book: Book) -> Tensor:
-    """True at the (last) token of every query that is a case of the role and sees a target."""
-    number = book.numbers[role.property]
-    level = book.entries[number].level
+def _case_positions(batch: Batch, role: Role, layer: CountedLayer, index: PropertyIndex) -> Tensor:
+    """True at the (last) token of every case of the role that may attend to a target."""
+    number = index.numbers[role.property]
+    level = index.entries[number].level
     flags = torch.zeros(len(batch.sentences), batch.width, dtype=torch.bool)
     for row, one in enumerate(batch.sentences):
         for prop, query, key in one.edges[level]:

@@ -1,4 +1,4 @@
-"""All weights of one layer for a whole batch of short sentences, from q, k and log-sum-exp."""
+"""All weights of one layer for a batch of short sentences, from q, k and log-sum-exp."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from clearhead.trace.row_rules import RowBias, RowMask
 def layer_weights(
     record: LayerRecord, batch: int
 ) -> tuple[Float[Tensor, "batch head query key"], Bool[Tensor, "batch query key"]]:
-    """The weights, exp(cap(scale · q · k) + bias − logsum), and which keys a query may see.
+    """Return the weights, exp(cap(scale · q · k) + bias − logsum), and which keys are visible.
 
-    Of the record's rows the first ``batch`` are sentences.
+    The first ``batch`` rows of the record are sentences.
     """
     if len(record.pieces) != 1:
         raise InputError(
@@ -27,8 +27,8 @@ def layer_weights(
     query, key, piece = record.query, record.key, record.pieces[0]
     group = query.shape[1] // key.shape[1]
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
-    spread = key.to(dtype).repeat_interleave(group, dim=1) if group > 1 else key.to(dtype)
-    scores = (query.to(dtype) * record.facts.scale) @ spread.mT
+    keys_of_heads = key.to(dtype).repeat_interleave(group, dim=1) if group > 1 else key.to(dtype)
+    scores = (query.to(dtype) * record.facts.scale) @ keys_of_heads.mT
     if record.facts.softcap is not None:
         scores.div_(record.facts.softcap).tanh_().mul_(record.facts.softcap)
     if piece.bias is not None:
@@ -74,7 +74,7 @@ def _bias(bias: RowBias, like: Tensor) -> Tensor:
 def merged_to_units(
     weights: Float[Tensor, "batch head query key"], owners: Float[Tensor, "batch token unit"]
 ) -> Float[Tensor, "batch head unit unit"]:
-    """Attention between units: into one summed, out of one averaged (Clark et al. 2019)."""
+    """Return weights between units: summed into a unit, averaged out of it (Clark et al. 2019)."""
     belongs = owners.to(weights.dtype)[:, None]
     shares = belongs / belongs.sum(dim=2, keepdim=True).clamp_(min=1.0)
     return shares.mT @ (weights @ belongs)

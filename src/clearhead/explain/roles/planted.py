@@ -1,18 +1,18 @@
 """Planted heads: a small transformer whose weights are set by hand, so that its roles are known.
 
-Whoever claims to find roles must find these and no others. States are laid out as
+A method that finds roles must find these and no others. The parts of a state are
 
     code of the token | position, one-hot | flags: constant, verb, date | code of the token before
 
 and the heads are, of six in each of two layers:
 
-    L0H0  previous token   q = position − 1, k = position; hands on the previous token's code
-    L0H1  same token       q = k = code; its own position is pushed away
+    L0H0  previous token   q = position − 1, k = position; its output is the previous token's code
+    L0H1  same token       q = k = code; its own position gets a negative score
     L0H2  every verb       q = constant, k = verb
     L0H3  dates            q = constant, k = date
     L1H0  induction        q = code, k = code of the token before (from L0H0)
 
-All other heads are zero: they spread evenly.
+All other heads have zero weights: uniform attention.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from clearhead.explain.roles.sentence import Sentence
+from clearhead.explain.roles.corpus.sentence import Sentence
 from clearhead.layers.multi_head import MultiHeadAttention
 from clearhead.models.config import ModelConfig
 from clearhead.models.decoder import Decoder
@@ -42,7 +42,7 @@ PLANTED = {
 
 @dataclass(frozen=True)
 class PlantedModel:
-    """A model with its tokenizer, as ``load`` would give it."""
+    """A model with its tokenizer, like the result of ``load``."""
 
     name: str
     model: Decoder | Encoder
@@ -50,7 +50,7 @@ class PlantedModel:
 
 
 def planted_model(sentences: Sequence[Sentence], *, causal: bool = True) -> PlantedModel:
-    """A model with planted heads for the words of these sentences, a decoder or an encoder."""
+    """Make a decoder or an encoder with planted heads for the words of these sentences."""
     tokenizer = WordTokenizer.from_texts(sentence.text for sentence in sentences)
     config = ModelConfig(
         kind="decoder" if causal else "encoder", head="language" if causal else "none",
@@ -113,12 +113,12 @@ def _plant(first: MultiHeadAttention, second: MultiHeadAttention) -> None:
     flags, before = CODE + PLACES, slice(WIDTH - CODE, WIDTH)
     match = (SHARP * KEY**0.5) ** 0.5 / CODE**0.5  # states have entries of ±1 or √CODE about
     query, key = _heads(first.query), _heads(first.key)
-    # L0H0: one place before the own one; what it finds is handed on.
+    # L0H0: the position before the own one; its output is that token's code.
     query[0, CODE:, at_place] = match * place.roll(-1, 0)
     key[0, CODE:, at_place] = match * place
     _heads(first.value)[0, :, at_code] = code
     first.output.weight[before, :CODE] = code
-    # L0H1: the same code, not at the own place.
+    # L0H1: the same code, not at the own position.
     query[1, :CODE, at_code], key[1, :CODE, at_code] = match * code, match * code
     query[1, CODE:, at_place], key[1, CODE:, at_place] = -match * place, match * place
     # L0H2, L0H3: flags.

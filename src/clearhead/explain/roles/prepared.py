@@ -1,4 +1,4 @@
-"""A sentence made ready to be counted: ids for the model, targets as arrays of numbers."""
+"""A sentence prepared for counting: ids for the model, targets as arrays of numbers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from clearhead.errors import InputError
-from clearhead.explain.roles.book import Book
+from clearhead.explain.roles.corpus.sentence import Sentence
+from clearhead.explain.roles.corpus.tokenised import TokenisedSentence
 from clearhead.explain.roles.properties import AnyProperty, Level, Targets
-from clearhead.explain.roles.sentence import Sentence
-from clearhead.explain.roles.tokenised import TokenisedSentence
+from clearhead.explain.roles.property_index import PropertyIndex
 
 LEVELS: tuple[Level, Level] = ("tokens", "words")
 
@@ -23,7 +23,7 @@ class Prepared:
     sentence: Sentence
     ids: list[int]
     owners: np.ndarray  # the unit of each token
-    rests: dict[Level, np.ndarray]  # True: the first or a special token, where heads rest
+    sinks: dict[Level, np.ndarray]  # True: the first or a special token, an attention sink
     word_kinds: dict[Level, np.ndarray]
     edges: dict[Level, np.ndarray]
     cases: dict[str, int]  # queries with a target, by the property's name
@@ -36,9 +36,9 @@ class Prepared:
 
 
 def prepare(
-    tokenised: TokenisedSentence, properties: Sequence[AnyProperty], book: Book
+    tokenised: TokenisedSentence, properties: Sequence[AnyProperty], index: PropertyIndex
 ) -> Prepared:
-    """Ask every property for its targets."""
+    """Prepare a sentence: call every property for its targets."""
     units, tokens = tokenised.units, tokenised.tokens
     sizes: dict[Level, int] = {"tokens": len(tokens), "words": len(units)}
     rows: dict[Level, _Rows] = {level: _Rows() for level in LEVELS}
@@ -46,10 +46,10 @@ def prepare(
     for one in properties:
         for name, targets in one.named(tokenised):
             if targets:
-                many = rows[one.level].add(book.number(name, one), targets)
+                many = rows[one.level].add(index.number(name, one), targets)
                 if many:
                     cases[name] = many
-    kinds = [book.word_kind(unit.kind) for unit in units]
+    kinds = [index.word_kind(unit.kind) for unit in units]
     return Prepared(
         tokenised.sentence,
         [token.id for token in tokens],
@@ -59,7 +59,7 @@ def prepare(
             "words": np.array([unit.special or not i for i, unit in enumerate(units)]),
         },
         {"tokens": np.repeat(kinds, [len(u.positions) for u in units]), "words": np.array(kinds)},
-        {level: found.edges(sizes[level], book) for level, found in rows.items()},
+        {level: found.edges(sizes[level], index) for level, found in rows.items()},
         cases,
         tokenised.merged,
     )
@@ -74,7 +74,7 @@ class _Rows:
         self.keys: list[int] = []
 
     def add(self, number: int, targets: Targets) -> int:
-        """Take the targets of a property; how many queries have one."""
+        """Add the targets of a property; return how many queries have one."""
         cases, before, distinct = 0, None, {}
         for query, aims in targets.items():
             if aims:
@@ -86,14 +86,14 @@ class _Rows:
         self.numbers += [number] * (len(self.keys) - len(self.numbers))
         return cases
 
-    def edges(self, size: int, book: Book) -> np.ndarray:
-        """The rows (property, query, target); all must lie in the sentence."""
+    def edges(self, size: int, index: PropertyIndex) -> np.ndarray:
+        """Return the rows (property, query, target); all must lie in the sentence."""
         found = np.array([self.numbers, self.queries, self.keys], dtype=np.int64).T
         outside = ((found[:, 1:] < 0) | (found[:, 1:] >= size)).any(axis=1)
         if outside.any():
             number, query, key = found[outside][0].tolist()
             raise InputError(
-                f"the property {book.entries[number].name!r} names position "
+                f"the property {index.entries[number].name!r} names position "
                 f"{max(query, key, key=abs)}; the sentence has positions 0 … {size - 1}.",
                 hint='positions count words, or tokens with level="tokens".',
             )

@@ -1,15 +1,15 @@
-"""Properties: for each query of a sentence, the positions that a head would look at if it had one.
+"""Properties: for each query of a sentence, the target positions that a head may specialise in.
 
-A property is one function. It gets a :class:`TokenisedSentence` and gives, for every query that is
-a case of it, the targets::
+A property is one function. It takes a :class:`TokenisedSentence` and returns the targets of every
+query that is a case of it::
 
     def after_a_comma(sentence):
         commas = [i for i, unit in enumerate(sentence.units) if unit.text == ","]
         return {query: [comma for comma in commas if comma < query] for query in range(...)}
 
 Positions count units (words), or tokens with ``level="tokens"``. Queries without a target are no
-cases. What a model may not see is left out by the scoring: a property need not know of it. A
-:class:`PropertyFamily` gives several properties by name, such as one for each relation.
+cases. Scoring leaves out what the mask of the model hides; a property need not know it. A
+:class:`PropertyFamily` returns several properties by name, such as one for each relation.
 """
 
 from __future__ import annotations
@@ -19,19 +19,29 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from clearhead.errors import InputError
-from clearhead.explain.roles.tokenised import TokenisedSentence
+from clearhead.explain.roles.corpus.tokenised import TokenisedSentence
 
 Targets: TypeAlias = Mapping[int, Sequence[int]]
 Level: TypeAlias = Literal["tokens", "words"]
-# How it is judged: position: 90 % of the strongest keys (Voita et al. 2019); rest: first and
-# special tokens, judged alike; content: above the baselines; relation: also above choosing at
-# random among keys of the target's own kind.
+# How it is judged: position: 90 % of the strongest keys (Voita et al. 2019); rest: attention sinks
+# (first and special tokens), judged alike; content: above the baselines;
+# relation: also above a random choice among keys of the target's own word kind.
 Kind: TypeAlias = Literal["position", "rest", "content", "relation"]
 
 
 @dataclass(frozen=True)
 class Property:
-    """One property of attention: its name and the function that knows the targets."""
+    """One property of attention: its name and the function that returns its targets.
+
+    Args:
+        name: must differ from the names of the other properties.
+        targets: from a :class:`TokenisedSentence` to the targets of each query.
+        level: whether positions count words or tokens.
+        kind: how it is judged; see :mod:`clearhead.explain.roles.judging`.
+
+    >>> Property("first word", lambda sentence: {query: [0] for query in range(1, 4)}).level
+    'words'
+    """
 
     name: str
     targets: Callable[[TokenisedSentence], Targets]
@@ -39,13 +49,16 @@ class Property:
     kind: Kind = "content"
 
     def named(self, sentence: TokenisedSentence) -> Iterable[tuple[str, Targets]]:
-        """The property's targets under its name."""
+        """Return the property's targets with its name."""
         return ((self.name, self.targets(sentence)),)
 
 
 @dataclass(frozen=True)
 class PropertyFamily:
-    """Properties whose names come with the text, such as relations; ``name`` is that of all."""
+    """Properties whose names depend on the text, such as relations; ``name`` is that of all.
+
+    ``members`` is a function from a :class:`TokenisedSentence` to targets by name.
+    """
 
     name: str
     members: Callable[[TokenisedSentence], Mapping[str, Targets]]
@@ -53,7 +66,7 @@ class PropertyFamily:
     kind: Kind = "content"
 
     def named(self, sentence: TokenisedSentence) -> Iterable[tuple[str, Targets]]:
-        """The targets of every member that occurs in the sentence."""
+        """Return the targets of every member that occurs in the sentence."""
         return self.members(sentence).items()
 
 
@@ -64,7 +77,7 @@ def chosen_properties(
     wanted: Iterable[AnyProperty | str | Callable[[TokenisedSentence], Targets]] | None,
     known: Mapping[str, AnyProperty],
 ) -> tuple[AnyProperty, ...]:
-    """The properties that a user asked for: all built-in ones, some by name, or new ones."""
+    """Return the properties that the user chose: all built-in ones, some by name, or new ones."""
     if wanted is None:
         return tuple(known.values())
     if isinstance(wanted, str):

@@ -1,4 +1,4 @@
-"""How a model reads sentences: its tokenizer, and its forward over a padded batch."""
+"""The reader: a model's tokenizer, and its forward over a padded batch."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from clearhead.errors import InputError
-from clearhead.explain.roles.rarity import WordCounts
-from clearhead.explain.roles.sentence import Sentence
-from clearhead.explain.roles.tokenised import TokenisedSentence, tokenised
+from clearhead.explain.roles.corpus.rarity import WordCounts
+from clearhead.explain.roles.corpus.sentence import Sentence
+from clearhead.explain.roles.corpus.tokenised import TokenisedSentence, tokenised
 from clearhead.models.decoder import Decoder
 from clearhead.models.encoder import Encoder
 from clearhead.models.encoder_decoder import EncoderDecoder
@@ -21,7 +21,7 @@ from clearhead.trace.passage import passage_of
 
 Forward: TypeAlias = Callable[[Tensor, Tensor], object]  # (ids, real), both (batch, query)
 LONGEST = 512  # tokens of a sentence
-FEWEST = 64  # tokens of a forward: products of a few rows go another way and round differently
+FEWEST = 64  # tokens of a forward: products of a few rows use another kernel and round differently
 
 
 class Reader:
@@ -57,14 +57,14 @@ class Reader:
         self.longest = min(LONGEST, context - 8) if isinstance(context, int) else LONGEST
 
     def read(self, sentence: Sentence, counts: WordCounts | None = None) -> TokenisedSentence:
-        """The sentence with its tokens."""
+        """Tokenise a sentence."""
         return tokenised(sentence, passage_of(self.tokenizer, sentence.text).tokens, counts)
 
     def run(self, ids: Int[Tensor, "batch query"], real: Bool[Tensor, "batch query"]) -> object:
-        """One forward without gradients, on the model's own device.
+        """Run one forward without gradients, on the model's own device.
 
-        A small batch gets rows of padding behind it, so that its numbers are, to the last bit,
-        those of a large one.
+        Rows of padding are added to a small batch, so that its numbers are, to the last bit, those
+        of a large one.
         """
         device = next(self.module.parameters()).device
         rows = max(0, -(-(FEWEST - ids.numel()) // ids.shape[1]))
@@ -73,8 +73,8 @@ class Reader:
             return self._forward(ids.to(device), real.to(device))
 
     @property
-    def print(self) -> str:
-        """A short text that changes when the model does: shapes and a few numbers of each part."""
+    def fingerprint(self) -> str:
+        """A short hash of the model: of the shape and a few numbers of each parameter."""
         digest = hashlib.blake2b(digest_size=8)
         for name, parameter in self.module.named_parameters():
             few = parameter.detach().flatten()[:8].float().tolist()
@@ -83,8 +83,8 @@ class Reader:
 
 
 def _forward_of(module: nn.Module) -> Forward:
-    """How to run a model on padded rows, the padding behind."""
-    if isinstance(module, Decoder):  # causal: what stands behind is not seen
+    """The function that runs this model on rows that are padded at the end."""
+    if isinstance(module, Decoder):  # causal: padding at the end is not attended to
         return lambda ids, _: module.stack(ids)
     if isinstance(module, Encoder | EncoderDecoder):
         stack = module.stack if isinstance(module, Encoder) else module.encoder
@@ -110,12 +110,12 @@ def _encoded(stack: nn.Module, ids: Tensor, counts: Tensor) -> object:
 
 
 def _counts(real: Tensor) -> Tensor:
-    """How many tokens of each row are real, and of a few more rows.
+    """The number of real tokens of each row, and of a few rows that are added.
 
-    One of these is full: attention over padded rows reaches as far as the longest of them, and so
-    always as far; a row's numbers do not depend, in their last bit, on its neighbours. The others
-    make all tokens together a multiple of ``FEWEST``: oneDNN prepares, and keeps in memory, a
-    product for each number of rows that it meets.
+    The first added row is full, so attention over padded rows always has the same length, and the
+    last bit of a row's numbers does not depend on the other rows. The others make the number of
+    all tokens a multiple of ``FEWEST``: oneDNN prepares, and keeps in memory, a product for each
+    number of rows that it meets.
     """
     counts, width = real.sum(dim=1), real.shape[1]
     missing = -(int(counts.sum()) + width) % FEWEST

@@ -1,4 +1,4 @@
-"""What is reported of one property and of one head, as plain data."""
+"""Reports about one property and about one head, as plain data."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ Verdict = Literal["scored", "too few cases", "cannot be seen", "never occurs"]
 
 @dataclass(frozen=True)
 class PropertyReport:
-    """What became of a property: how often it occurs, and how many cases could be scored."""
+    """One property: how often it occurs, and how many cases could be scored."""
 
     name: str
     kind: Kind
     occurs: int  # queries with a target, before any mask
-    cases: int  # of these, queries that may see a target and choose
+    cases: int  # of these, queries that may attend to a target and to another key
     verdict: Verdict
 
 
 @dataclass(frozen=True)
 class HeadReport:
-    """One head: its roles, strongest first, and how often it rests on first or special tokens."""
+    """One head: its roles, strongest first, and how often it attends to attention sinks."""
 
     name: str
     layer: int
     head: int
-    resting: float
+    sink_share: float  # of queries whose strongest key is the first or a special token
     roles: tuple[Role, ...]
 
     @property
@@ -43,7 +43,7 @@ class HeadReport:
 
 @dataclass(frozen=True)
 class HeadEvidence:
-    """One head with all that speaks for its roles, and what it is best at if it has none."""
+    """One head with the evidence for its roles, and its best scores."""
 
     report: HeadReport
     examples: dict[str, tuple[Example, ...]]  # by property

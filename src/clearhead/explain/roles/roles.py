@@ -1,4 +1,4 @@
-"""Roles: what each head of a model does on a corpus, as plain data with its evidence."""
+"""``find_roles``: the role of each head of a model on a corpus, as plain data with its evidence."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from clearhead.errors import InputError
-from clearhead.explain.roles.built_in import BUILT_IN, FIRST, SPECIAL
-from clearhead.explain.roles.corpus import CorpusLike, corpus_of
+from clearhead.explain.roles.built_in_properties import BUILT_IN, FIRST, SPECIAL
+from clearhead.explain.roles.corpus.sources import CorpusLike, corpus_of
+from clearhead.explain.roles.corpus.tokenised import TokenisedSentence
+from clearhead.explain.roles.count_cache import CountCache
 from clearhead.explain.roles.counting import Count, Progress
 from clearhead.explain.roles.examples import Example, examples_of
 from clearhead.explain.roles.intervention import Effect, effects_of
 from clearhead.explain.roles.judging import Judgement, Role, Rules, judge
-from clearhead.explain.roles.keeping import Keeper
+from clearhead.explain.roles.processes import added_up
 from clearhead.explain.roles.properties import (
     AnyProperty,
     Kind,
@@ -26,31 +28,36 @@ from clearhead.explain.roles.properties import (
 )
 from clearhead.explain.roles.reader import Forward, Reader
 from clearhead.explain.roles.reports import HeadEvidence, HeadReport, PropertyReport, Verdict
-from clearhead.explain.roles.scores import CONFIRM, FIND, RESTING, Score, ScoreBook
-from clearhead.explain.roles.sharing import added_up
+from clearhead.explain.roles.scores import CONFIRM, FIND, SINK_HEAD, Score, ScoreTable
 from clearhead.explain.roles.tally import CountedLayer, Tally
-from clearhead.explain.roles.tokenised import TokenisedSentence
 
-INTERVENTIONS = 6  # heads that are switched off unless more is asked for
-CROWD = 0.2  # of all heads: more of them with one role are no specialists
+INTERVENTIONS = 6  # heads that are ablated by default
+CROWD = 0.2  # of all heads: if more have the same role, they are no specialists
 
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """The roles of all heads, with everything that supports them."""
+    """The roles of all heads of a model, with their evidence.
+
+    ``named`` are the roles, ``heads`` and ``properties`` the reports, ``evidence("L16H5")`` is
+    everything about one head, ``scores`` has all scores, also of pairs that have no role.
+    """
 
     model: str
     corpus: str
     tally: Tally
     rules: Rules
-    asked: tuple[AnyProperty, ...]
+    requested: tuple[AnyProperty, ...]  # the properties that the user chose
     examples: dict[tuple[str, str], tuple[Example, ...]]
     effects: tuple[Effect, ...]
 
+    def __repr__(self) -> str:
+        return f"Roles({self.title!r})"
+
     @cached_property
-    def scores(self) -> ScoreBook:
-        """Every score, also of what was not named."""
-        return ScoreBook(self.tally)
+    def scores(self) -> ScoreTable:
+        """Every score, also of pairs without a role."""
+        return ScoreTable(self.tally)
 
     @cached_property
     def judgement(self) -> Judgement:
@@ -59,7 +66,7 @@ class Roles:
 
     @property
     def title(self) -> str:
-        """What was found, in one line."""
+        """The result in one line."""
         found = [role for role in self.named if role.kind != "rest"]
         heads, names = ({getattr(role, part) for role in found} for part in ("head", "property"))
         roles = f"{len(names)} role{'s' * (len(names) != 1)}"
@@ -73,12 +80,12 @@ class Roles:
 
     @property
     def causal(self) -> bool:
-        """Whether every layer sees only what stands before."""
+        """True if every layer is causal."""
         return all(layer.causal for layer in self.layers)
 
     @property
     def named(self) -> tuple[Role, ...]:
-        """Every role that was named, strongest first; those of resting heads last."""
+        """Every role that was named, strongest first; attention sinks last."""
         return self.judgement.roles
 
     @cached_property
@@ -90,12 +97,12 @@ class Roles:
                 name = f"{layer.name}H{head}"
                 roles = tuple(role for role in self.named if role.head == name)
                 found.append(
-                    HeadReport(name, place, head, float(self.scores.resting[place, head]), roles)
+                    HeadReport(name, place, head, float(self.scores.sink_share[place, head]), roles)
                 )
         return tuple(found)
 
     def head(self, name: str) -> HeadReport:
-        """One head by its name, "L16H5"."""
+        """Return the report of one head by its name, "L16H5"."""
         for one in self.heads:
             if one.name == name:
                 return one
@@ -105,10 +112,10 @@ class Roles:
         )
 
     def evidence(self, name: str, most: int = 5) -> HeadEvidence:
-        """Everything about one head: roles, examples, effects, and its best scores."""
+        """Return everything about one head: roles, examples, effects, and its best scores."""
         report = self.head(name)
         scores = []
-        for number in range(len(self.tally.book.entries)):
+        for number in range(len(self.tally.index.entries)):
             at = (report.layer, report.head, number)
             if self.scores.cases(CONFIRM, *at) >= self.rules.least_cases:
                 scores.append(self.scores.score(CONFIRM, *at))
@@ -120,7 +127,7 @@ class Roles:
     @cached_property
     def properties(self) -> tuple[PropertyReport, ...]:
         """Every property, also those that never occur."""
-        entries = self.tally.book.entries
+        entries = self.tally.index.entries
         numbers = self.tally.numbers["counts"] if self.layers else None
         found = []
         for number, entry in enumerate(entries):
@@ -133,17 +140,17 @@ class Roles:
                 verdict = "too few cases"
             occurs = self.tally.occurs.get(entry.name, 0)
             found.append(PropertyReport(entry.name, entry.kind, occurs, cases, verdict))
-        for one in self.asked:
+        for one in self.requested:
             if not self._occurred(one):
                 found.append(PropertyReport(one.name, one.kind, 0, 0, "never occurs"))
         return tuple(found)
 
     def best(self, name: str) -> Score | None:
-        """The head that is best at a property on the half that finds, as it does on the other.
+        """Return the confirming score of the head that is best at a property on the finding half.
 
-        None where there are too few cases.
+        None if there are too few cases.
         """
-        number = self.tally.book.numbers.get(name)
+        number = self.tally.index.numbers.get(name)
         if number is None:
             return None
         tried = []
@@ -159,18 +166,18 @@ class Roles:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know, as sentences."""
+        """Notes for the reader, as sentences."""
         return tuple(_notes(self))
 
     def kind_of(self, name: str) -> Kind:
-        """How a property that occurred is judged."""
-        return self.tally.book.entries[self.tally.book.numbers[name]].kind
+        """Return the kind of a property that occurred: how it is judged."""
+        return self.tally.index.entries[self.tally.index.numbers[name]].kind
 
     def _occurred(self, one: AnyProperty) -> bool:
-        entries = self.tally.book.entries
+        entries = self.tally.index.entries
         if isinstance(one, PropertyFamily):
             return any(_belongs(entry.name, one) for entry in entries)
-        return one.name in self.tally.book.numbers
+        return one.name in self.tally.index.numbers
 
 
 def _belongs(name: str, family: PropertyFamily) -> bool:
@@ -180,22 +187,21 @@ def _belongs(name: str, family: PropertyFamily) -> bool:
 
 def _notes(roles: Roles) -> list[str]:
     notes, totals = [], roles.tally.totals
-    resting = sum(one.resting >= RESTING for one in roles.heads)
-    if resting:
+    sinks = sum(one.sink_share >= SINK_HEAD for one in roles.heads)
+    if sinks:
         notes.append(
-            f"{resting} of {len(roles.heads)} heads rest: most of their strongest keys are the "
-            "first or special tokens, which are left out when their other roles are scored."
+            f"{sinks} of {len(roles.heads)} heads attend mostly to attention sinks: the first or "
+            "special tokens, which are left out when their other roles are scored."
         )
     for name, many in Counter(role.property for role in roles.named).most_common():
         if many > CROWD * len(roles.heads) and roles.kind_of(name) == "content":
             notes.append(
-                f"{many} heads look at “{name}”: so many alike are rather a second resting place "
-                "of this model than a role of each."
+                f"{many} heads attend to “{name}”: so many alike are rather a second attention "
+                "sink of this model than a role of each."
             )
     if roles.causal:
         notes.append(
-            "This model sees only what stands before: every property is scored in the direction "
-            "that it can see."
+            "This model is causal: every property is scored in the direction that it can attend to."
         )
     if totals.get("too long"):
         notes.append(f"{totals['too long']} sentences were left out: too long.")
@@ -204,21 +210,21 @@ def _notes(roles: Roles) -> list[str]:
             f"{totals['merged words']} words share a token with another and count as one with it."
         )
     notes.append(
-        f"{roles.judgement.tried} pairs of head and property were tried; chance is ruled out at "
-        f"{roles.rules.level:.0%} for all of them together."
+        f"{roles.judgement.tried} pairs of head and property were tested; roles are significant at "
+        f"{roles.rules.level:.0%} for all of them together (Holm)."
     )
     return notes
 
 
 def find_roles(
-    model: Any,
+    model: object,
     corpus: CorpusLike = None,
     *,
     properties: Iterable[AnyProperty | str | Callable[[TokenisedSentence], Targets]] | None = None,
     tokenizer: object = None,
     forward: Forward | None = None,
-    layers: Any = None,
-    spacy: Any = None,
+    layers: int | str | Iterable[int | str] | None = None,
+    spacy: str | Any = None,
     interventions: int | None = INTERVENTIONS,
     rules: Rules | None = None,
     batch_tokens: int = 1024,
@@ -226,7 +232,7 @@ def find_roles(
     share: tuple[int, int] = (0, 1),
     progress: Callable[[str], Progress] | None = None,
 ) -> Roles:
-    """What each head of a model does on a corpus, with evidence (``ch.roles``).
+    """Find the role of each head of a model on a corpus, with evidence (``ch.roles``).
 
     Args:
         model: what ``load`` returns, or a torch model with its ``tokenizer`` (and ``forward``).
@@ -234,36 +240,56 @@ def find_roles(
             built-in text unless given.
         properties: built-in ones by name, :class:`Property` objects, or functions; all built-in
             ones unless given.
-        layers: only these, as ``watch`` takes them.
+        tokenizer: of a torch model: ours, or a fast one of transformers.
+        forward: ``forward(ids, real)`` runs a torch model of unknown kind on a padded batch;
+            ``real`` is True at real tokens, False at padding.
+        layers: only these layers, as ``watch`` takes them; all unless given.
         spacy: a pipeline of spaCy, or its name, that annotates plain text.
-        interventions: of how many properties the best head is switched off, to see what changes;
-            None: of all.
-        rules: thresholds other than the stated ones.
-        batch_tokens: of one forward; the result does not depend on it.
-        keep: a file for the counts, so that an interrupted run goes on from there. It stays, and
-            the same corpus need not be counted again; given sentences are, as they may change.
-        share: (this process, number of processes): see ``sharing.py``.
-        progress: called with what begins ("counting", "switching heads off"), gives the function
-            that is told how far it is.
+        interventions: for how many properties the best head is ablated, to measure what changes;
+            None: for all, 0: for none.
+        rules: thresholds other than the default ones.
+        batch_tokens: tokens of one forward; the result does not depend on it.
+        keep: a file that caches the counts, so that an interrupted run continues from there. It
+            stays, and the same corpus is not counted again. It is deleted if the corpus is an
+            iterable of sentences, as these may change.
+        share: (this process, number of processes): see ``processes.py``.
+        progress: called with the name of each stage ("counting", "ablating heads"); returns the
+            function that is called with the sentences (heads) done, and their number if known.
+
+    Returns:
+        The roles with their evidence. ``ch.roles`` returns the same as an object that shows itself.
+
+    Raises:
+        InputError: the corpus has no sentence that can be counted, the model cannot be run or
+            watched, or a property is not valid.
+        CheckpointError: the counts cannot be written to ``keep``.
+
+    >>> from clearhead.explain.roles.corpus.built_in_text import made_sentences
+    >>> from clearhead.explain.roles.planted import planted_model
+    >>> sentences = list(made_sentences(60))
+    >>> model = planted_model(sentences)  # a small model whose roles are known
+    >>> found = find_roles(model, sentences, properties=["previous token"], interventions=0)
+    >>> [(role.head, role.property) for role in found.named]
+    [('L0H0', 'previous token')]
     """
-    asked = chosen_properties(properties, BUILT_IN)
+    requested = chosen_properties(properties, BUILT_IN)
     needed = [BUILT_IN[name] for name in (FIRST, SPECIAL)]
-    used = (*asked, *(one for one in needed if one.name not in {two.name for two in asked}))
+    used = (*requested, *(one for one in needed if one.name not in {two.name for two in requested}))
     reader = Reader(model, tokenizer, forward)
     text = corpus_of(corpus, spacy=spacy)
     count = Count(reader, used, layers, batch_tokens, share)
-    listen = (lambda _: None) if progress is None else progress
-    keeper = None if keep is None else Keeper(Path(keep), count, text)
-    tally, done = (Tally(), 0) if keeper is None else keeper.load()
+    stage = (lambda _: None) if progress is None else progress
+    cache = None if keep is None else CountCache(Path(keep), count, text)
+    tally, done = (Tally(), 0) if cache is None else cache.load()
     module, training = reader.module, reader.module.training
     module.eval()
     try:
         read = done
-        for read in count.windows(text, tally, done, listen("counting")):
-            if keeper is not None:
-                keeper.save(tally, read)
-        if keeper is not None and read > done:
-            keeper.save(tally, read, now=True)
+        for read in count.windows(text, tally, done, stage("counting")):
+            if cache is not None:
+                cache.save(tally, read)
+        if cache is not None and read > done:
+            cache.save(tally, read, now=True)
         tally = added_up(tally)
         if not tally.layers:
             raise InputError(
@@ -272,13 +298,13 @@ def find_roles(
                 f"are too short and {tally.totals.get('too long', 0)} too long.",
                 hint=f"sentences of 2 to {reader.longest} tokens are counted.",
             )
-        found = Roles(reader.name, text.name, tally, rules or Rules(), asked, {}, ())
+        found = Roles(reader.name, text.name, tally, rules or Rules(), requested, {}, ())
         if share[0] == 0:
-            found = _with_evidence(found, reader, used, interventions, listen)
+            found = _with_evidence(found, reader, used, interventions, stage)
     finally:
         module.train(training)
-    if keeper is not None and not text.key:
-        keeper.remove()
+    if cache is not None and not text.key:
+        cache.remove()
     return found
 
 
@@ -287,19 +313,19 @@ def _with_evidence(
     reader: Reader,
     properties: Sequence[AnyProperty],
     interventions: int | None,
-    listen: Callable[[str], Progress | None],
+    stage: Callable[[str], Progress | None],
 ) -> Roles:
-    """Examples of every named role, and the effect of switching some of the heads off."""
-    telling = [role for role in roles.named if role.kind != "rest"]
-    examples = examples_of(telling, roles.tally, reader, properties)
+    """Add examples of every named role, and the effects of ablating some of the heads."""
+    shown = [role for role in roles.named if role.kind != "rest"]
+    examples = examples_of(shown, roles.tally, reader, properties)
     first: dict[str, Role] = {}  # the best head of each property, which may not be used twice
-    for role in telling:
+    for role in shown:
         if role.head not in {other.head for other in first.values()}:
             first.setdefault(role.property, role)
     chosen = list(first.values())[:interventions]
     effects: tuple[Effect, ...] = ()
     if chosen and interventions != 0:
-        effects = effects_of(chosen, roles.tally, reader, properties, listen("switching heads off"))
+        effects = effects_of(chosen, roles.tally, reader, properties, stage("ablating heads"))
     return Roles(
-        roles.model, roles.corpus, roles.tally, roles.rules, roles.asked, examples, effects
+        roles.model, roles.corpus, roles.tally, roles.rules, roles.requested, examples, effects
     )

@@ -1,5 +1,5 @@
-"""The tally: everything that is counted, as whole numbers, so that sums come out the same in any
-order, any batch and any number of processes."""
+"""The tally: all counts, as integers, so that sums are the same in any order, batch size and number
+of processes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from clearhead.errors import CheckpointError
-from clearhead.explain.roles.book import Book, Entry
 from clearhead.explain.roles.cases import OFFSET_BINS, Cases
-from clearhead.explain.roles.sentence import Sentence
+from clearhead.explain.roles.corpus.sentence import Sentence
+from clearhead.explain.roles.property_index import Entry, PropertyIndex
 
-HALVES, VARIANTS = 2, 2  # find and confirm; all keys, and without those where heads rest
+HALVES = 2  # find and confirm
+VARIANTS = 2  # all keys; without attention sinks (the first and special tokens)
 SAMPLES = 12  # sentences kept for each property, for examples and interventions
 BY_HEAD, BY_LAYER = ("hits", "mass", "kept"), ("counts", "even", "alike", "offsets")
 _VERSION = 1
@@ -45,16 +46,16 @@ class Tally:
     candidates. ``counts``: cases. ``even``, ``alike``, ``offsets``: see :class:`Cases`.
     """
 
-    book: Book = field(default_factory=Book)
+    index: PropertyIndex = field(default_factory=PropertyIndex)
     layers: list[CountedLayer] = field(default_factory=list)
     numbers: dict[str, np.ndarray] = field(default_factory=dict)
     totals: dict[str, int] = field(default_factory=dict)  # sentences, tokens, words …
-    occurs: dict[str, int] = field(default_factory=dict)  # targets' cases before any mask
+    occurs: dict[str, int] = field(default_factory=dict)  # cases before any mask
     samples: dict[str, list[tuple[int, str, Sentence]]] = field(default_factory=dict)
 
-    def room(self) -> None:
-        """Make room for all layers and properties that are known by now."""
-        properties, heads = len(self.book.entries), max(one.heads for one in self.layers)
+    def grow(self) -> None:
+        """Enlarge the arrays to all layers and properties that are known by now."""
+        properties, heads = len(self.index.entries), max(one.heads for one in self.layers)
         shape = (HALVES, VARIANTS, len(self.layers), properties)
         for name in (*BY_HEAD, *BY_LAYER):
             last = {"offsets": (OFFSET_BINS,)}.get(name, (heads,) if name in BY_HEAD else ())
@@ -66,13 +67,13 @@ class Tally:
                 self.numbers[name] = new
 
     def add_heads(self, variant: int, layer: int, hits: Tensor, mass: Tensor, kept: Tensor) -> None:
-        """Counts of a layer's heads, each (2 · property, head)."""
+        """Add counts of a layer's heads, each (2 · property, head)."""
         for name, found in zip(BY_HEAD, (hits, mass, kept), strict=True):
             halves = found.reshape(HALVES, -1, found.shape[1]).numpy()
             self.numbers[name][:, variant, layer, : halves.shape[1], : halves.shape[2]] += halves
 
     def add_cases(self, variant: int, layer: int, cases: Cases) -> None:
-        """Counts of a layer that are the same for all its heads."""
+        """Add counts of a layer that are the same for all its heads."""
         for name in BY_LAYER:
             found = getattr(cases, name)
             halves = found.view(HALVES, -1, *found.shape[1:]).numpy()
@@ -94,14 +95,14 @@ class Tally:
         self.totals[what] = self.totals.get(what, 0) + many
 
     def add(self, other: Tally) -> None:
-        """Add what somebody else counted on other sentences."""
+        """Add the counts of another process, on other sentences."""
         if not other.layers:
             return
         self.layers = self.layers or other.layers
         if self.layers != other.layers:
             raise CheckpointError("two counts do not belong together: their models differ.")
-        place = [self.book.enter(entry) for entry in other.book.entries]
-        self.room()
+        place = [self.index.enter(entry) for entry in other.index.entries]
+        self.grow()
         for name, held in other.numbers.items():
             self.numbers[name][:, :, :, place] += held  # no place comes twice
         for what, many in other.totals.items():
@@ -113,11 +114,11 @@ class Tally:
                 self.add_sample(name, sentence)
 
     def to_bytes(self, about: Mapping[str, object] | None = None) -> bytes:
-        """Everything in one piece, as safetensors with JSON."""
+        """Serialise everything, as safetensors with JSON."""
         described = {
             "version": _VERSION,
             "about": dict(about or {}),
-            "entries": [asdict(entry) for entry in self.book.entries],
+            "entries": [asdict(entry) for entry in self.index.entries],
             "layers": [asdict(layer) for layer in self.layers],
             "totals": self.totals,
             "occurs": self.occurs,
@@ -132,7 +133,7 @@ class Tally:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> tuple[Tally, dict[str, object]]:
-        """What :meth:`to_bytes` gave, and what was said about it."""
+        """Read what :meth:`to_bytes` wrote, and its ``about``."""
         try:
             tensors = load(data)
             described = json.loads(bytes(tensors.pop("json").tolist()))
@@ -146,7 +147,7 @@ class Tally:
     def _from_parts(cls, tensors: dict[str, Tensor], described: dict[str, Any]) -> Tally:
         tally = cls()
         for entry in described["entries"]:
-            tally.book.enter(Entry(**entry))
+            tally.index.enter(Entry(**entry))
         tally.layers = [CountedLayer(**layer) for layer in described["layers"]]
         tally.numbers = {name: tensor.numpy() for name, tensor in tensors.items()}
         tally.totals, tally.occurs = dict(described["totals"]), dict(described["occurs"])

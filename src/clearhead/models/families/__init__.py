@@ -1,6 +1,19 @@
 """Families: how public checkpoints describe and name what our one stack computes.
 
-A family file holds presets and a name map, nothing else (docs/families.md shows how to add one).
+A family file holds the fields and a map of names, nothing else (docs/families.md shows how to
+add one).
+
+The order in which to read the modules:
+
+==============================  ==================================================================
+``family``                      ``Family`` and ``Source``, and finding the family of a config.json
+``llama``, ``gemma``, ``gpt2``  decoders
+``bert``, ``distilbert``        encoders
+``t5``, ``bart``                encoder-decoders
+``rope``                        rotary settings in config.json files, old and new
+``clearhead``                   our own format: every config under our own names
+``gguf``                        GGUF files: config and names from their metadata
+==============================  ==================================================================
 """
 
 from clearhead.models.families.family import Family, Source, family_named, family_of

@@ -21,7 +21,7 @@ from clearhead.models.families.family import (
 
 
 def read(fields: Fields) -> ModelConfig:
-    """Our config of a config.json."""
+    """Return our config for the fields of a config.json."""
     vocab, model, hidden, layers, encoder_layers, heads, context = required(
         fields, "vocab_size", "d_model", "decoder_ffn_dim", "decoder_layers", "encoder_layers",
         "decoder_attention_heads", "max_position_embeddings",
@@ -68,7 +68,7 @@ def read(fields: Fields) -> ModelConfig:
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
-    """The config.json of our config."""
+    """Return the fields of a config.json for our config."""
     marian = config.positions == "sinusoidal-halves"
     sizes = {
         f"{side}_{name}": value
@@ -101,7 +101,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
 
 
 def names(config: ModelConfig) -> dict[str, Source | str]:
-    """Where each of our tensors lies."""
+    """Return the place of each of our tensors."""
     places: dict[str, Source | str] = {
         "encoder.embedding.tokens.weight": "model.shared.weight",
         "head.bias": Source("final_logits_bias", row=True),
@@ -112,10 +112,10 @@ def names(config: ModelConfig) -> dict[str, Source | str]:
             places[f"{side}.embedding.positions.weight"] = f"model.{side}.embed_positions.weight"
         if config.embedding_norm:
             places |= with_bias({f"{side}.embedding.norm": f"model.{side}.layernorm_embedding"})
-        looks = [("attention", "self_attn")]
+        attentions = [("attention", "self_attn")]
         if side == "decoder":
-            looks.append(("cross_attention", "encoder_attn"))
-        for ours, theirs in looks:
+            attentions.append(("cross_attention", "encoder_attn"))
+        for ours, theirs in attentions:
             places |= attention_names(
                 f"{block}.{ours}", f"{layer}.{theirs}.", "q_proj k_proj v_proj out_proj",
                 bias=True, output_bias=True,

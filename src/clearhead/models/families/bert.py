@@ -18,7 +18,7 @@ from clearhead.models.families.family import (
 
 
 def read(fields: Fields) -> ModelConfig:
-    """Our config of a config.json."""
+    """Return our config for the fields of a config.json."""
     vocab, model, hidden, layers, heads, context = required(
         fields, "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
         "num_attention_heads", "max_position_embeddings",
@@ -55,7 +55,7 @@ def read(fields: Fields) -> ModelConfig:
 
 
 def head_of(fields: Fields) -> Head:
-    """The head that the architecture's name speaks of."""
+    """Return the head that the architecture's name implies."""
     architecture = (fields.get("architectures") or [""])[0]
     for ending, head in (
         ("ForMaskedLM", "masked"),
@@ -68,7 +68,7 @@ def head_of(fields: Fields) -> Head:
 
 
 def label_names_of(fields: Fields) -> tuple[str, ...]:
-    """What a classifier's labels are called; a config.json that does not say has two."""
+    """Return the names of a classifier's labels; without id2label there are two."""
     if head_of(fields) != "classification":
         return ()
     given = fields.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
@@ -94,7 +94,7 @@ def label_fields(config: ModelConfig) -> dict[str, Any]:
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
-    """The config.json of our config."""
+    """Return the fields of a config.json for our config."""
     endings = {"masked": "ForMaskedLM", "classification": "ForSequenceClassification"}
     return {
         "model_type": "bert",
@@ -116,7 +116,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
 
 
 def names(config: ModelConfig) -> dict[str, Source | str]:
-    """Where each of our tensors lies."""
+    """Return the place of each of our tensors."""
     block, layer = "stack.blocks.{i}", "bert.encoder.layer.{i}"
     places: dict[str, Source | str] = {
         "stack.embedding.tokens.weight": "bert.embeddings.word_embeddings.weight",

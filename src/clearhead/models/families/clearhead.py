@@ -13,14 +13,14 @@ from clearhead.models.families.family import Family, Fields, Source
 
 
 def read(fields: Fields) -> ModelConfig:
-    """Our config of a config.json."""
+    """Return our config for the fields of a config.json."""
     return ModelConfig.from_fields(
         {name: value for name, value in fields.items() if name not in ("model_type", "dtype")}
     )
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
-    """The config.json of our config."""
+    """Return the fields of a config.json for our config."""
     return {"model_type": "clearhead", **json.loads(config.to_json())}
 
 

@@ -18,7 +18,7 @@ from clearhead.models.families.family import (
 
 
 def read(fields: Fields) -> ModelConfig:
-    """Our config of a config.json."""
+    """Return our config for the fields of a config.json."""
     vocab, model, hidden, layers, heads, context = required(
         fields, "vocab_size", "dim", "hidden_dim", "n_layers", "n_heads", "max_position_embeddings"
     )
@@ -52,7 +52,7 @@ def read(fields: Fields) -> ModelConfig:
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
-    """The config.json of our config."""
+    """Return the fields of a config.json for our config."""
     endings = {"masked": "ForMaskedLM", "classification": "ForSequenceClassification"}
     return {
         "model_type": "distilbert",
@@ -72,7 +72,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
 
 
 def names(config: ModelConfig) -> dict[str, Source | str]:
-    """Where each of our tensors lies."""
+    """Return the place of each of our tensors."""
     block, layer = "stack.blocks.{i}", "distilbert.transformer.layer.{i}"
     places: dict[str, Source | str] = {
         "stack.embedding.tokens.weight": "distilbert.embeddings.word_embeddings.weight",

@@ -1,4 +1,4 @@
-"""What a family file declares, and finding the family of a checkpoint."""
+"""``Family`` and ``Source``: what a family file declares; finding the family of a checkpoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAMILIES = ("llama", "gpt2", "gemma", "bert", "distilbert", "t5", "bart", "clear
 
 @dataclass(frozen=True)
 class Source:
-    """Where one of our tensors lies in a checkpoint: its name there, and how it is stored.
+    """The place of one of our tensors in a checkpoint: its name there, and how it is stored.
 
     ``part`` of ``parts``: theirs holds several of ours one after another along its output axis.
     ``transposed``: theirs is (in, out), ours (out, in). ``row``: theirs is (1, n), ours (n).
@@ -37,7 +37,7 @@ class Source:
     shift: float = 0.0
 
     def take(self, theirs: Tensor) -> Tensor:
-        """Our tensor out of theirs."""
+        """Return our tensor, a view of theirs unless it has pairs or a shift."""
         ours = theirs.T if self.transposed and theirs.ndim == 2 else theirs
         ours = ours[0] if self.row and theirs.ndim == 2 else ours
         if self.paired_heads:
@@ -51,7 +51,7 @@ class Source:
         return ours[self.part * size : (self.part + 1) * size]
 
     def give(self, ours: list[Tensor]) -> Tensor:
-        """Their tensor out of the parts that are ours."""
+        """Return their tensor, joined from the parts that are ours."""
         joined = ours[0] if len(ours) == 1 else torch.cat(ours)
         joined = joined[None] if self.row else joined
         return (joined.T if self.transposed and joined.ndim == 2 else joined).contiguous()
@@ -107,8 +107,8 @@ def family_named(name: str) -> Family:
     return family
 
 
-def family_of(fields: Fields) -> Family:
-    """The family that a config.json belongs to, by its model_type."""
+def family_of(fields: Fields, *, where: str = "config.json") -> Family:
+    """Return the family that a config.json belongs to, by its model_type."""
     known: list[str] = []
     for name in FAMILIES:
         family = family_named(name)
@@ -116,7 +116,7 @@ def family_of(fields: Fields) -> Family:
             return family
         known.extend(family.model_types)
     raise CheckpointError(
-        f"config.json is of model_type {fields.get('model_type')!r}, which no family reads.",
+        f"{where} is of model_type {fields.get('model_type')!r}, which no family reads.",
         hint=f"there are {', '.join(known)}; docs/families.md shows how to add one.",
     )
 
@@ -132,7 +132,7 @@ def required(fields: Fields, *names: str) -> list[Any]:
 
 
 def window_marks(layers: int, marked: Callable[[int], bool]) -> tuple[bool, ...]:
-    """Which layers see only a window."""
+    """Return for each layer whether it attends within a window only."""
     if layers > MOST_LAYERS:
         raise CheckpointError(f"{layers} layers; no model has more than {MOST_LAYERS}.")
     return tuple(marked(layer) for layer in range(layers))

@@ -23,7 +23,7 @@ from clearhead.models.families.rope import read_rope, rope_fields, write_rope
 
 
 def read(fields: Fields) -> ModelConfig:
-    """Our config of a config.json."""
+    """Return our config for the fields of a config.json."""
     vocab, model, hidden, layers, heads = required(
         fields, "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
         "num_attention_heads",
@@ -81,7 +81,7 @@ def _window_layers(fields: Fields, layers: int, every: int) -> tuple[bool, ...]:
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
-    """The config.json of our config."""
+    """Return the fields of a config.json for our config."""
     third = config.attention_norm
     marks = (config.windowed(layer) for layer in range(config.layers))
     rope: dict[str, Any] = write_rope(config)

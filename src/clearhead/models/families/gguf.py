@@ -100,13 +100,13 @@ def _config(
 
 
 def _rotary_width(reader: _Reader, head_width: int) -> int | None:
-    """None where all of a head rotates, as everywhere else."""
+    """Return None where the whole head rotates, as in all other formats."""
     width: int = reader.get("rope.dimension_count", head_width)
     return None if width == head_width else width
 
 
 def _ends(metadata: Mapping[str, Any]) -> tuple[int, ...]:
-    """What ends a text, and what ends a turn of a chat."""
+    """The tokens that end a text, and those that end a turn of a chat."""
     ends = (metadata.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot"))
     return tuple(dict.fromkeys(id for end in ends for id in token_ids(end)))
 
@@ -156,7 +156,7 @@ def _gemma_fields(reader: _Reader, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _names(config: ModelConfig, architecture: str) -> dict[str, Source | str]:
-    """Llama's kin. Only the architecture ``llama`` stores queries and keys in rotary pairs."""
+    """Llama and relatives; only the architecture ``llama`` stores queries and keys in pairs."""
     block, layer = "stack.blocks.{i}", "blk.{i}"
     paired = architecture == "llama"
     shift = -1.0 if config.norm_offset else 0.0  # GGUF adds the 1 that Gemma leaves out

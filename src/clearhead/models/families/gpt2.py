@@ -21,7 +21,7 @@ from clearhead.models.families.family import (
 
 
 def read(fields: Fields) -> ModelConfig:
-    """Our config of a config.json."""
+    """Return our config for the fields of a config.json."""
     vocab, model, layers, heads, context = required(
         fields, "vocab_size", "n_embd", "n_layer", "n_head", "n_positions"
     )
@@ -53,7 +53,7 @@ def read(fields: Fields) -> ModelConfig:
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
-    """The config.json of our config."""
+    """Return the fields of a config.json for our config."""
     return {
         "model_type": "gpt2",
         "architectures": ["GPT2LMHeadModel"],
@@ -77,7 +77,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
 
 
 def names(config: ModelConfig) -> dict[str, Source | str]:
-    """Where each of our tensors lies; GPT-2 stores matrices as (in, out)."""
+    """Return the place of each of our tensors; GPT-2 stores matrices as (in, out)."""
     block, layer = "stack.blocks.{i}", "transformer.h.{i}"
     places: dict[str, Source | str] = {
         "stack.embedding.tokens.weight": "transformer.wte.weight",

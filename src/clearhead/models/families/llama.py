@@ -1,4 +1,4 @@
-"""Llama (Touvron et al. 2023) and its kin: Mistral, Qwen 2 and 3, SmolLM."""
+"""Llama (Touvron et al. 2023) and its relatives: Mistral, Qwen 2 and 3, SmolLM."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from clearhead.models.families.rope import read_rope, write_rope
 
 
 def read(fields: Fields) -> ModelConfig:
-    """Our config of a config.json."""
+    """Return our config for the fields of a config.json."""
     vocab, model, hidden, layers, heads = required(
         fields, "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
         "num_attention_heads",
@@ -70,7 +70,7 @@ def _window_layers(fields: Fields, layers: int) -> tuple[bool, ...]:
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
-    """The config.json of our config, as whichever of the kin can say it."""
+    """The config.json of our config, for whichever relative can express it."""
     kind = "llama"
     if config.attention_norm:
         kind = "qwen3"
@@ -111,7 +111,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
 
 
 def names(config: ModelConfig) -> dict[str, Source | str]:
-    """Where each of our tensors lies."""
+    """Return the place of each of our tensors."""
     block, layer = "stack.blocks.{i}", "model.layers.{i}"
     places: dict[str, Source | str] = {
         "stack.embedding.tokens.weight": "model.embed_tokens.weight",

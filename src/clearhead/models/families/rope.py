@@ -1,4 +1,4 @@
-"""How config.json files write rotary settings, old and new, and reading both."""
+"""Rotary settings in config.json files: the old form and the new one."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ ACTIVATIONS = {"relu": ("relu", False), "gated-gelu": ("gelu_tanh", True)}
 
 
 def read(fields: Fields) -> ModelConfig:
-    """Our config of a config.json."""
+    """Return our config for the fields of a config.json."""
     vocab, model, hidden, width, layers, heads = required(
         fields, "vocab_size", "d_model", "d_ff", "d_kv", "num_layers", "num_heads"
     )
@@ -57,7 +57,7 @@ def read(fields: Fields) -> ModelConfig:
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
-    """The config.json of our config."""
+    """Return the fields of a config.json for our config."""
     return {
         "model_type": "t5",
         "architectures": ["T5ForConditionalGeneration"],
@@ -84,7 +84,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
 
 
 def names(config: ModelConfig) -> dict[str, Source | str]:
-    """Where each of our tensors lies."""
+    """Return the place of each of our tensors."""
     places: dict[str, Source | str] = {"encoder.embedding.tokens.weight": "shared.weight"}
     for side, last in (("encoder", 1), ("decoder", 2)):
         block, layer = f"{side}.blocks.{{i}}", f"{side}.block.{{i}}.layer"

@@ -1,0 +1,10 @@
+"""The attention kernels, in the part of Python that numba compiles.
+
+================  ==============================================================
+``decode``        a few queries over a long cache; used by ``attention/decode.py``
+``tiles``         tiles of queries over whole texts; used by ``attention/tiles.py``
+``tile_product``  the products of small matrices that ``tiles`` is made of
+================  ==============================================================
+
+Importing one imports numba, so whoever uses one imports it on first use.
+"""

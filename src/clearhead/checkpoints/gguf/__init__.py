@@ -1,0 +1,12 @@
+"""GGUF files: header, tensors, dequantising.
+
+The order in which to read the modules:
+
+==============  ===============================================================
+``kinds``       the kinds of tensor data, with block lengths and bytes
+``cursor``      reading the parts of a header, never beyond the end of the file
+``header``      metadata and the list of tensors, checked
+``dequantise``  from quantised blocks to float32
+``file``        ``GGUFFile``: the tensors of one file
+==============  ===============================================================
+"""

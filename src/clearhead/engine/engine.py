@@ -1,0 +1,313 @@
+"""The engine: a model's quantised weights, and the compiled function that runs all layers.
+
+An engine holds what all its runners share. The cache and workspace of one batch belong to
+:class:`clearhead.engine.runner.EngineRunner`. The computation itself is in ``kernels/``, in the
+part of Python that numba compiles.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from clearhead.attention.rotary import Rotary
+from clearhead.engine.kernels.structures import Attention, FeedForward, Step
+from clearhead.engine.thread_tuner import ThreadTuner
+from clearhead.engine.weights import (
+    PackedMatrix,
+    PackedNorm,
+    heads_padded,
+    pack_function,
+    pack_interleaved,
+    pack_matrix,
+    padded,
+    rounded_up,
+)
+from clearhead.errors import InputError
+from clearhead.kernels.threads import torch_threads
+from clearhead.layers.block import Block
+from clearhead.layers.multi_head import MultiHeadAttention
+from clearhead.models.config import ModelConfig
+from clearhead.models.decoder import Decoder
+from clearhead.models.encoder_decoder import EncoderDecoder
+from clearhead.models.stack import Stack
+
+Progress = Callable[[int, int, str], None]  # done, total, description
+
+
+def engine_supports_config(config: ModelConfig) -> bool:
+    """True if the engine supports every setting of this config."""
+    cross = config.kind == "encoder-decoder"
+    return (
+        config.kind in ("decoder", "encoder-decoder")
+        and config.head == "language"
+        and config.positions in ("rotary", "learned", "sinusoidal", "sinusoidal-halves", "none")
+        and config.norm_place in ("before", "after")
+        and config.attention_softcap is None
+        and not config.sinks
+        and not config.segments
+        and not (config.attention_norm and (cross or config.norm == "layer"))
+    )
+
+
+@functools.cache
+def engine_runs_here() -> bool:
+    """True if this machine can run the kernels: numba, torch's OpenMP, half precision, FMA."""
+    threads = torch_threads()
+    if threads is None:
+        return False
+    try:
+        from clearhead.kernels.operations import features, fuses, is_arm
+    except ImportError:  # no numba, or one that does not support the installed NumPy
+        return False
+    return fuses() and (is_arm() or "f16c" in features())
+
+
+class Engine:
+    """A model's quantised weights, ready for the kernels.
+
+    Args:
+        model: a decoder or encoder-decoder; its encoder is run by torch.
+        keep_float32: False frees the float32 weights of the model while they are quantised: less
+            memory, but torch cannot run the model afterwards. An encoder is kept.
+        threads: the number of threads. Default: torch's number, or one while that is faster.
+        progress: called with (done, total, description) while kernels are compiled or loaded.
+
+    Raises:
+        InputError: the engine does not support the model, or cannot run on this machine.
+    """
+
+    def __init__(
+        self,
+        model: Decoder | EncoderDecoder,
+        *,
+        keep_float32: bool = True,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        config = self.config = model.config
+        if not engine_supports_config(config) or not engine_runs_here():
+            raise InputError(
+                f"the CPU engine does not support this {config.family} model on this machine.",
+                hint="torch runs it with the same results: leave the engine out.",
+            )
+        self.prepare(progress)
+        self._threads = threads
+        self._tuners = {False: ThreadTuner(), True: ThreadTuner()}  # for one token, for several
+        self.model = model
+        stack = model.stack if isinstance(model, Decoder) else model.decoder
+        self.has_cross_attention = isinstance(model, EncoderDecoder)
+        self.sizes = _sizes(config)
+        self._kept: list[Any] = []  # structures point to their memory
+        self._embed(model, stack)
+        if not keep_float32 and isinstance(model, Decoder):
+            stack.embedding.tokens.to("meta")
+            model.head.to("meta")
+        self._layers = [self._layer(block, keep_float32) for block in _blocks(stack)]
+        self._attentions = [attention for layer in self._layers for attention in layer[0]]
+        self._feed_forwards = [layer[1] for layer in self._layers]
+        self.final_norm = 0 if stack.norm is None else self._norm(stack.norm)
+        if config.norm_place == "after":
+            self._shift_norms()
+        self._rotary_tables: dict[Rotary, Tensor] = {}
+        self._position_table: Tensor | None = None
+        self._stack = stack
+        if not keep_float32:
+            _trim_memory()
+
+    def __repr__(self) -> str:
+        """The model and the size of the packed weights."""
+        config = self.config
+        return f"Engine({config.family} {config.kind}, {self.weight_bytes:,} bytes of weights)"
+
+    @property
+    def threads(self) -> int:
+        """The largest number of threads of a step."""
+        return self._threads or torch.get_num_threads()
+
+    @property
+    def weight_bytes(self) -> int:
+        """The bytes of weights that one step reads: each matrix once."""
+        matrices = [kept for kept in self._kept if isinstance(kept, PackedMatrix)]
+        return sum(matrix.bytes for matrix in matrices if matrix is not self._lookup_only)
+
+    @staticmethod
+    def prepare(progress: Progress | None = None) -> None:
+        """Compile the kernels, or load them from numba's cache."""
+        pack_function()
+        step_function(progress)
+
+    def run(self, step: Step) -> None:
+        """Run the compiled step, on all threads or on one, whichever is faster."""
+        tuner, maximum = self._tuners[step.tokens > 1], self.threads
+        count = maximum if self._threads else tuner.choose(maximum)
+        start = time.perf_counter()
+        if count == 1:
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(step_function())(ctypes.byref(step))
+        else:
+            threads = torch_threads()
+            assert threads is not None
+            threads.run(step_function(), ctypes.byref(step), count)
+        tuner.record(count, (time.perf_counter() - start) / step.tokens)
+
+    def structures(self) -> tuple[Any, Any]:
+        """Copies of the layers' structures for one runner, which adds its cache's addresses."""
+        attentions = (Attention * len(self._attentions))(*self._attentions)
+        return attentions, (FeedForward * len(self._feed_forwards))(*self._feed_forwards)
+
+    def rotary_table(self, layer: int, length: int) -> Float[Tensor, "position twice_pairs"] | None:
+        """Cosines and sines of positions 0 … length − 1, for the rotation of one layer."""
+        rotary = self.config.rotary_of(layer)
+        if rotary is None:
+            return None
+        found = self._rotary_tables.get(rotary)
+        if found is None or found.shape[0] < length:
+            found = torch.cat(rotary.at(torch.arange(length)), dim=-1)
+            self._rotary_tables[rotary] = found
+        return found
+
+    def position_table(self, length: int) -> Float[Tensor, "position model_width"] | None:
+        """The position embeddings of positions 0 … length − 1."""
+        table, embedding = self._position_table, self._stack.embedding.positions
+        if embedding is None:
+            return None
+        if table is None or table.shape[0] < length:
+            offset = self.config.position_offset
+            if self.config.positions == "learned":
+                length = self.config.context
+            positions = torch.arange(offset, offset + length)
+            with torch.no_grad():
+                found = embedding(positions).float()
+            table = self._position_table = padded(found, length, self.sizes["model_width"])
+        return table
+
+    def _embed(self, model: Decoder | EncoderDecoder, stack: Stack) -> None:
+        head, embedding = model.head, stack.embedding
+        tokens = pack_matrix(embedding.tokens.weight, head.bias if head.weight is None else None)
+        self._lookup_only = None if head.weight is None else tokens
+        self.embedding = self._address(tokens)
+        self.head = self.embedding
+        if head.weight is not None:
+            self.head = self._address(pack_matrix(head.weight, head.bias))
+        self.embedding_norm = 0 if embedding.norm is None else self._norm(embedding.norm)
+
+    def _layer(self, block: Block, keep: bool) -> tuple[list[Any], Any]:
+        attentions = [self._attention(block.attention, block.attention_residual)]
+        if block.cross_attention is not None:
+            attentions.append(self._attention(block.cross_attention, block.cross_residual))
+        feed_forward = block.feed_forward
+        weights, biases = [feed_forward.up.weight], [feed_forward.up.bias]
+        if feed_forward.gate is not None:
+            weights.insert(0, feed_forward.gate.weight)
+            biases.insert(0, feed_forward.gate.bias)
+        structure = FeedForward(
+            self._norm_of(block.feed_forward_residual),
+            self._address(pack_interleaved(weights, biases)),
+            self._address(pack_matrix(feed_forward.down.weight, feed_forward.down.bias)),
+        )
+        if not keep and block.cross_attention is None:
+            block.to("meta")
+        return attentions, structure
+
+    def _attention(self, attention: MultiHeadAttention, residual: nn.Module) -> Any:
+        sizes, cross = self.sizes, attention.crossing
+        projections = [(attention.query, attention.heads, sizes["key_width"])]
+        if not cross:
+            projections.append((attention.key, attention.kv_heads, sizes["key_width"]))
+            projections.append((attention.value, attention.kv_heads, sizes["value_width"]))
+        weight = torch.cat([heads_padded(part.weight, n, width) for part, n, width in projections])
+        bias = None
+        if attention.query.bias is not None:
+            bias = torch.cat([heads_padded(part.bias, n, width) for part, n, width in projections])
+        output = attention.output
+        columns = heads_padded(output.weight, attention.heads, sizes["value_width"], axis=1)
+        return Attention(
+            norm=self._norm_of(residual),
+            project=self._address(pack_matrix(weight, bias)),
+            output=self._address(pack_matrix(columns, output.bias)),
+            query_norm=self._head_norm(attention.query_norm),
+            key_norm=self._head_norm(attention.key_norm),
+            window=attention.window or 0,
+            cross=int(cross),
+        )
+
+    def _head_norm(self, norm: nn.Module | None) -> int:
+        if norm is None:
+            return 0
+        packed = PackedNorm.of(norm, self.sizes["key_width"])
+        self._kept.append(packed)
+        return packed.weight.data_ptr()
+
+    def _norm_of(self, residual: nn.Module) -> int:
+        norm = residual.before if residual.before is not None else residual.after
+        return self._norm(norm)  # type: ignore[arg-type]
+
+    def _norm(self, norm: nn.Module) -> int:
+        return self._address(PackedNorm.of(norm, self.sizes["model_width"]))
+
+    def _address(self, packed: PackedMatrix | PackedNorm) -> int:
+        structure = packed.structure()
+        self._kept += [packed, structure]
+        return ctypes.addressof(structure)
+
+    def _shift_norms(self) -> None:
+        """Post-norm: the next layer applies a layer's norm, to its own input."""
+        order = []
+        for attentions, feed_forward in self._layers:
+            order += [*attentions, feed_forward]
+        norms = [layer.norm for layer in order]
+        for layer, norm in zip(order, [0, *norms[:-1]], strict=True):
+            layer.norm = norm
+        self.final_norm = norms[-1]
+
+
+def _trim_memory() -> None:
+    """Return freed memory to the system: glibc keeps it otherwise."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def _blocks(stack: Stack) -> list[Block]:
+    return [block for block in stack.blocks if isinstance(block, Block)]
+
+
+def _sizes(config: ModelConfig) -> dict[str, int]:
+    key_dim = config.head_width
+    value_dim = config.value_dim or key_dim
+    return {
+        "model": config.model,
+        "model_width": rounded_up(config.model),
+        "layers": config.layers,
+        "heads": config.heads,
+        "kv_heads": config.kv_heads or config.heads,
+        "key_dim": key_dim,
+        "key_width": rounded_up(key_dim),
+        "value_dim": value_dim,
+        "value_width": rounded_up(value_dim),
+        "hidden_width": rounded_up(config.feed_forward),
+        "rotary_pairs": 0 if config.rotary is None else config.rotary.width // 2,
+    }
+
+
+_step_address: list[int] = []
+
+
+def step_function(progress: Progress | None = None) -> int:
+    """Compile or load the step, once; return its address."""
+    if not _step_address:
+        from clearhead.engine.kernels import step as engine_kernel
+
+        report = progress or (lambda _done, _total, _description: None)
+        description = "preparing the engine (compiled on first use)"
+        _step_address.append(
+            engine_kernel.step_function(lambda done, total: report(done, total, description))
+        )
+    return _step_address[0]

@@ -1,0 +1,106 @@
+"""Hidden states: token embeddings, normalisation, quantisation for the next matrix."""
+# numba's decorators have no types, and only LLVM knows the type of a vector.
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from clearhead.engine.kernels.matrix import BYTES_4, BYTES_8
+from clearhead.engine.kernels.numbers import ONE, ZERO, quantise
+from clearhead.engine.kernels.parts import matrix_at, norm_at, part, step_at
+from clearhead.engine.kernels.structures import GROUP, TILE
+from clearhead.kernels.compiling import INLINED
+from clearhead.kernels.memory import (
+    byte_at,
+    float_at,
+    half_at,
+    integer_at,
+    load_floats,
+    put_float,
+    store_floats,
+)
+from clearhead.kernels.vectors import (
+    add,
+    broadcast,
+    multiply,
+    multiply_add,
+    no_floats,
+    subtract,
+    sum_of,
+)
+
+
+@njit(**INLINED)
+def weight_at(matrix: Any, row: int, column: int) -> Any:
+    """Dequantise one weight of a matrix."""
+    tile, lane = row // TILE, row % TILE
+    group, offset = column // GROUP, column % GROUP
+    quad, byte = offset // 4, offset % 4
+    if matrix.bits == 8:
+        start = matrix.weights + (tile * matrix.groups + group) * BYTES_8
+        stored = byte_at(start + 32 + 64 * quad + 4 * lane + byte) - 128
+        return half_at(start + 2 * lane) * np.float32(stored)
+    start = matrix.weights + (tile * matrix.groups + group) * BYTES_4
+    packed = byte_at(start + 64 + 64 * (quad % 4) + 4 * lane + byte)
+    nibble = packed >> 4 if quad >= 4 else packed & 15
+    return half_at(start + 2 * lane) * np.float32(nibble) + half_at(start + 32 + 2 * lane)
+
+
+@njit(**INLINED)
+def normalise(step: Any, norm: Any, source: int, target: int) -> None:
+    """RMSNorm or LayerNorm of one hidden state; padding stays 0, since its weights are 0."""
+    width = np.float32(step.model)
+    mean = ZERO
+    if step.rms == 0:
+        total = no_floats()
+        for i in range(0, step.model_width, TILE):
+            total = add(total, load_floats(source + 4 * i))
+        mean = sum_of(total) / width
+    squares = no_floats()
+    for i in range(0, step.model_width, TILE):
+        centred = subtract(load_floats(source + 4 * i), broadcast(mean))
+        squares = multiply_add(centred, centred, squares)
+    # the padding is 0: subtract what it adds to the sum of squares
+    extra = np.float32(step.model_width - step.model) * mean * mean
+    variance = (sum_of(squares) - extra) / width
+    factor = ONE / np.float32(math.sqrt(variance + step.epsilon))
+    for i in range(0, step.model_width, TILE):
+        centred = subtract(load_floats(source + 4 * i), broadcast(mean))
+        scaled = multiply(multiply(centred, broadcast(factor)), load_floats(norm.weight + 4 * i))
+        if norm.bias != 0:
+            scaled = add(scaled, load_floats(norm.bias + 4 * i))
+        store_floats(target + 4 * i, scaled)
+
+
+@part
+def embed(step_address: int, token: int) -> None:
+    """Write a token's embedding, plus its position embedding, as its first hidden state."""
+    step = step_at(step_address)
+    matrix = matrix_at(step.embedding)
+    row, position = integer_at(step.ids + 8 * token), integer_at(step.positions + 8 * token)
+    state = step.states + 4 * token * step.model_width
+    for i in range(step.model_width):
+        value = weight_at(matrix, row, i) * step.embedding_scale
+        if step.position_table != 0:
+            value += float_at(step.position_table + 4 * (position * step.model_width + i))
+        put_float(state + 4 * i, value)
+    if step.embedding_norm != 0:
+        normalise(step, norm_at(step.embedding_norm), state, state)
+
+
+@part
+def normalise_and_quantise(
+    step_address: int, norm: int, token: int, normed: int, vector: int
+) -> None:
+    """Normalise (unless ``norm`` is 0) and quantise a token's hidden state."""
+    step = step_at(step_address)
+    state = step.states + 4 * token * step.model_width
+    if norm != 0:
+        normalise(step, norm_at(norm), state, normed)
+        state = normed
+    quantise(state, vector, step.model_width // GROUP)

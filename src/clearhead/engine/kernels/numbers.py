@@ -1,0 +1,127 @@
+"""Activations, elementwise on vectors, and the quantisation of vectors."""
+# numba's decorators have no types, and only LLVM knows the type of a vector.
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from clearhead.engine.kernels.products import products_of_this_machine
+from clearhead.engine.kernels.structures import GROUP
+from clearhead.kernels.compiling import INLINED
+from clearhead.kernels.exponential import exp
+from clearhead.kernels.memory import load_floats, put_float, put_int
+from clearhead.kernels.vectors import (
+    absolute,
+    add,
+    add_ints,
+    as_ints,
+    broadcast,
+    divide,
+    int_sum_of,
+    larger,
+    largest_of,
+    multiply,
+    multiply_add,
+    rounded,
+    subtract,
+    where_below,
+)
+
+ZERO, ONE, HALF = np.float32(0), np.float32(1), np.float32(0.5)
+MINUS_INFINITY = np.float32(-np.inf)
+
+products = products_of_this_machine()
+dot_first, dot_second = products.dot_first, products.dot_second
+joined, store_split = products.joined, products.store_split
+
+
+@njit(**INLINED)
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + e⁻ˣ)."""
+    return divide(broadcast(ONE), add(broadcast(ONE), exp(subtract(broadcast(ZERO), x))))
+
+
+# Abramowitz and Stegun, 7.1.26: erf(x) to 1.5e-7.
+ERF_P = np.float32(0.3275911)
+ERF_1, ERF_2 = np.float32(0.254829592), np.float32(-0.284496736)
+ERF_3, ERF_4 = np.float32(1.421413741), np.float32(-1.453152027)
+ERF_5 = np.float32(1.061405429)
+ROOT_HALF = np.float32(math.sqrt(0.5))
+ROOT_8_OVER_PI = np.float32(math.sqrt(8 / math.pi))
+CUBIC = np.float32(0.044715)
+
+
+@njit(**INLINED)
+def gelu(x: Any) -> Any:
+    """Return x·Φ(x), by the error function."""
+    size = multiply(absolute(x), broadcast(ROOT_HALF))
+    t = divide(broadcast(ONE), multiply_add(size, broadcast(ERF_P), broadcast(ONE)))
+    series = multiply_add(t, broadcast(ERF_5), broadcast(ERF_4))
+    series = multiply_add(t, series, broadcast(ERF_3))
+    series = multiply_add(t, series, broadcast(ERF_2))
+    series = multiply(t, multiply_add(t, series, broadcast(ERF_1)))
+    tail = multiply(
+        broadcast(HALF), multiply(series, exp(subtract(broadcast(ZERO), multiply(size, size))))
+    )
+    return multiply(x, where_below(x, broadcast(ZERO), tail, subtract(broadcast(ONE), tail)))
+
+
+@njit(**INLINED)
+def gelu_tanh(x: Any) -> Any:
+    """Return x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))); (1 + tanh(y))/2 is sigmoid(2y)."""
+    inner = multiply_add(multiply(x, multiply(x, x)), broadcast(CUBIC), x)
+    return multiply(x, sigmoid(multiply(broadcast(ROOT_8_OVER_PI), inner)))
+
+
+ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
+
+
+@njit(**INLINED)
+def activated(x: Any, activation: int) -> Any:
+    """Apply the activation with this index in ACTIVATIONS."""
+    if activation == 3:
+        result = multiply(x, sigmoid(x))
+    elif activation == 2:
+        result = gelu_tanh(x)
+    elif activation == 1:
+        result = gelu(x)
+    else:
+        result = larger(x, broadcast(ZERO))
+    return result
+
+
+# A quantised vector: groups of 32 integers of 16 bits, then for each group its scale, scale·Σ and
+# −128·Σ. Σ is the sum of the integers: it corrects for weights that are stored without a sign.
+LARGEST_INTEGER = np.float32(127 * 256)
+SPLIT_BYTES = 2 * GROUP
+QUANTISED_GROUP_BYTES = SPLIT_BYTES + 12  # bytes of one group
+
+
+@njit(**INLINED)
+def quantise_group(first: Any, second: Any, vector: int, groups: int, group: int) -> None:
+    """Quantise 32 numbers: group ``group`` of a quantised vector of ``groups``."""
+    largest = largest_of(larger(absolute(first), absolute(second)))
+    inverse = LARGEST_INTEGER / largest if largest > ZERO else ZERO
+    first_integers = as_ints(rounded(multiply(first, broadcast(inverse))))
+    second_integers = as_ints(rounded(multiply(second, broadcast(inverse))))
+    store_split(vector + group * SPLIT_BYTES, first_integers)
+    store_split(vector + group * SPLIT_BYTES + GROUP, second_integers)
+    total = int_sum_of(add_ints(first_integers, second_integers))
+    scale = largest / LARGEST_INTEGER
+    scales = vector + groups * SPLIT_BYTES + 4 * group
+    put_float(scales, scale)
+    put_float(scales + 4 * groups, scale * np.float32(total))
+    put_int(scales + 8 * groups, np.int32(-128 * total))
+
+
+@njit(**INLINED)
+def quantise(values: int, vector: int, groups: int) -> None:
+    """Quantise a vector of float32 numbers."""
+    for group in range(groups):
+        source = values + 4 * GROUP * group
+        quantise_group(load_floats(source), load_floats(source + 64), vector, groups, group)

@@ -1,0 +1,102 @@
+"""Projections: matrix products with bias, residual or activation. Some tiles at a time."""
+# numba's decorators have no types, and only LLVM knows the type of a vector.
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from clearhead.engine.kernels.matrix import BYTES_4, BYTES_8, multiply_tile
+from clearhead.engine.kernels.numbers import activated, quantise_group
+from clearhead.engine.kernels.parts import matrix_at, part, step_at
+from clearhead.engine.kernels.structures import BLOCK, GROUP, RESULTS_BYTES, UNIT_BYTES
+from clearhead.kernels.compiling import INLINED
+from clearhead.kernels.memory import load_floats, store_floats
+from clearhead.kernels.vectors import add, multiply
+
+
+@njit(**INLINED)
+def biased(matrix: Any, tile: int, result: int) -> Any:
+    """Load 16 results and add their bias."""
+    found = load_floats(result)
+    if matrix.bias != 0:
+        found = add(found, load_floats(matrix.bias + 64 * tile))
+    return found
+
+
+@part
+def tiles_per_unit(matrix_address: int, tokens: int) -> int:
+    """The number of tiles in one unit of work."""
+    matrix = matrix_at(matrix_address)
+    bytes_of_tile = matrix.groups * (BYTES_4 if matrix.bits == 4 else BYTES_8)
+    return max(1, UNIT_BYTES // (bytes_of_tile * tokens))
+
+
+@part
+def project_tiles(
+    matrix_address: int, first: int, last: int, inputs: int, stride: int, tokens: int,
+    target: int, target_row: int, results: int,
+) -> None:  # fmt: skip
+    """Compute some tiles of target = matrix · inputs + bias, for each token."""
+    matrix = matrix_at(matrix_address)
+    for tile in range(first, min(last, matrix.tiles)):
+        for start in range(0, tokens, BLOCK):
+            count = min(BLOCK, tokens - start)
+            address = inputs + start * stride
+            multiply_tile(matrix_address, tile, address, stride, count, results)
+            for token in range(count):
+                address = target + (start + token) * target_row + 64 * tile
+                store_floats(address, biased(matrix, tile, results + 64 * token))
+
+
+@part
+def add_projected_tiles(
+    step_address: int, matrix_address: int, first: int, last: int, inputs: int, stride: int,
+    base: int, results: int,
+) -> None:  # fmt: skip
+    """Compute some tiles of states = base + matrix · inputs + bias."""
+    step, matrix = step_at(step_address), matrix_at(matrix_address)
+    for tile in range(first, min(last, matrix.tiles)):
+        multiply_tile(matrix_address, tile, inputs, stride, step.tokens, results)
+        for token in range(step.tokens):
+            address = 4 * token * step.model_width + 64 * tile
+            added = biased(matrix, tile, results + 64 * token)
+            store_floats(step.states + address, add(load_floats(base + address), added))
+
+
+@part
+def hidden_tile(
+    step_address: int, matrix_address: int, tile: int, inputs: int, results: int, units: int
+) -> None:
+    """Compute 16 hidden units, activation(gate) · up or activation(up), for each token."""
+    step, matrix = step_at(step_address), matrix_at(matrix_address)
+    stride, tokens = step.input_bytes, step.tokens
+    gated = step.gated != 0
+    gate, up = (2 * tile, 2 * tile + 1) if gated else (tile, tile)
+    second = results + RESULTS_BYTES // 2
+    multiply_tile(matrix_address, gate, inputs, stride, tokens, results)
+    if gated:
+        multiply_tile(matrix_address, up, inputs, stride, tokens, second)
+    for token in range(tokens):
+        unit = activated(biased(matrix, gate, results + 64 * token), step.activation)
+        if gated:
+            unit = multiply(unit, biased(matrix, up, second + 64 * token))
+        store_floats(units + 128 * token, unit)
+
+
+@part
+def hidden_group(
+    step_address: int, matrix_address: int, group: int, inputs: int, results: int
+) -> None:
+    """Compute and quantise 32 units of the hidden layer."""
+    step = step_at(step_address)
+    units = results + RESULTS_BYTES
+    hidden_tile(step_address, matrix_address, 2 * group, inputs, results, units)
+    hidden_tile(step_address, matrix_address, 2 * group + 1, inputs, results, units + 64)
+    for token in range(step.tokens):
+        address = units + 128 * token
+        vector = step.hidden + token * step.hidden_bytes
+        groups = step.hidden_width // GROUP
+        quantise_group(load_floats(address), load_floats(address + 64), vector, groups, group)

@@ -1,0 +1,93 @@
+"""C structures that the compiled functions read: sizes and addresses. Constants of the layouts.
+
+Widths are padded to whole groups of 32 numbers, so no kernel needs a special case for a
+remainder: padded weights are zero, and so are the numbers that they are multiplied with.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+GROUP = 32  # numbers that share a scale, in weights and in activations
+TILE = 16  # rows of a matrix that are computed together, one in each lane
+TILE_BYTES = {4: 64 + GROUP * TILE // 2, 8: 32 + GROUP * TILE}  # of one group, scales included
+KEYS = 32  # in a block of the cache, column by column: a column is a cache line
+COLUMNS = 32  # of values that are stored together
+CHUNK = 128  # keys of a partial result; constant, since it determines the bits
+BLOCK = 64  # tokens of a prompt that go through the layers in one step
+LINE = 64  # bytes of a line of the processor's cache
+UNIT_BYTES = 24_576  # of weights in a unit of work: long to stream, short to wait for
+HEADS_PER_UNIT = 6  # query or key/value heads that are rotated in one unit of work
+SCORES_BYTES = 4 * 4 * CHUNK
+RESULTS_BYTES = 2 * BLOCK * TILE * 4
+HIDDEN_BYTES = BLOCK * GROUP * 4
+# Each thread has its own memory: scores, results of tiles, hidden units, then one token's floats.
+SCRATCH_BYTES = SCORES_BYTES + RESULTS_BYTES + HIDDEN_BYTES
+
+
+def _integers(*names: str) -> list[tuple[str, Any]]:
+    return [(name, ctypes.c_int64) for name in names]
+
+
+class Matrix(ctypes.Structure):
+    """A quantised matrix: ``tiles`` of 16 rows, each of ``groups`` of 32 columns. Bias 0: none."""
+
+    _fields_ = _integers("weights", "tiles", "groups", "bits", "bias")
+
+
+class Norm(ctypes.Structure):
+    """Addresses of weight and bias of a normalisation; bias 0: none."""
+
+    _fields_ = _integers("weight", "bias")
+
+
+class Attention(ctypes.Structure):
+    """One attention: addresses of its norm, matrices and cache.
+
+    ``rotary`` 0: no rotation. ``window`` 0: no sliding window. ``cross`` 1: cross-attention, keys
+    and values are those of the source.
+    """
+
+    _fields_ = _integers(
+        *("norm", "project", "output", "query_norm", "key_norm", "rotary", "window", "cross"),
+        *("keys", "values"),
+    )
+
+
+class FeedForward(ctypes.Structure):
+    """Addresses of the norm and the matrices; gate and up are one matrix, tiles interleaved."""
+
+    _fields_ = _integers("norm", "up", "down")
+
+
+class Step(ctypes.Structure):
+    """One call: tokens in, logits out. Most fields do not change between calls."""
+
+    _fields_ = [
+        *_integers(
+            # the model
+            *("model", "model_width", "layers", "heads", "kv_heads", "key_dim", "key_width"),
+            *("value_dim", "value_width", "hidden_width", "rotary_pairs", "activation", "gated"),
+            *("rms", "post_norm", "cross"),
+            *("attentions", "feed_forwards", "embedding", "position_table", "embedding_norm"),
+            *("final_norm", "head"),
+            # the cache: bytes from row to row and from head to head
+            *("key_row", "key_head", "value_row", "value_head"),
+            *("source_key_row", "source_key_head", "source_value_row", "source_value_head"),
+            # this call
+            *("tokens", "ids", "rows", "positions", "segments", "segment_starts"),
+            *("outputs", "output_tokens", "source_lengths", "chunks", "logits", "logits_row"),
+            # workspace
+            *("states", "normed", "inputs", "input_bytes", "projected", "projected_width"),
+            *("mixed", "hidden", "hidden_bytes", "partials", "private", "private_bytes"),
+            "counters",
+        ),
+        *((name, ctypes.c_float) for name in ("scale", "epsilon", "embedding_scale", "unused")),
+    ]
+
+
+class Pack(ctypes.Structure):
+    """One float32 matrix to pack; a thread that cannot pack it sets its failure to 1."""
+
+    _fields_ = _integers("source", "target", "tiles", "groups", "bits", "scratch", "failures")

@@ -1,0 +1,90 @@
+"""The count cache: counts in a file, so that an interrupted run continues where it stopped.
+
+A finished run is cached, too: its counts can be shown in another way without counting again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+from types import CodeType
+
+from clearhead.errors import CheckpointError
+from clearhead.explain.roles.corpus.sources import Corpus
+from clearhead.explain.roles.counting import Count
+from clearhead.explain.roles.tally import Tally
+from clearhead.files.atomic_write import atomic_write
+
+SECONDS = 10.0  # between two writes
+
+
+class CountCache:
+    """A file with the counts so far and how many sentences they hold.
+
+    It is used only if model, corpus, properties and share of the work are the same.
+    """
+
+    def __init__(self, path: Path, count: Count, corpus: Corpus) -> None:
+        self.path = path
+        self._key = run_key(count, corpus)
+        self._saved = time.monotonic()
+
+    def load(self) -> tuple[Tally, int]:
+        """Return the counts and their number of sentences; none if the file is of another run."""
+        try:
+            data = self.path.read_bytes()
+        except OSError:
+            return Tally(), 0
+        try:
+            tally, about = Tally.from_bytes(data)
+        except CheckpointError:
+            return Tally(), 0  # another file, or an incomplete one: it is written again
+        done = about.get("done")
+        if about.get("key") != self._key or not isinstance(done, int):
+            return Tally(), 0
+        return tally, done
+
+    def save(self, tally: Tally, done: int, *, now: bool = False) -> None:
+        """Write the counts if the last write was more than ``SECONDS`` ago, or ``now``."""
+        if not now and time.monotonic() - self._saved < SECONDS:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_write(self.path) as temporary:
+                temporary.write_bytes(tally.to_bytes({"key": self._key, "done": done}))
+        except OSError as error:
+            raise CheckpointError(
+                f"counts cannot be kept in {self.path}: {error.strerror}."
+            ) from None
+        self._saved = time.monotonic()
+
+    def remove(self) -> None:
+        """Delete the file."""
+        self.path.unlink(missing_ok=True)
+
+
+def run_key(count: Count, corpus: Corpus) -> str:
+    """Return a hash that is the same exactly for the same model, corpus, properties and share."""
+    properties = []
+    for one in count.properties:
+        function = getattr(one, "targets", None) or getattr(one, "members", None)
+        code = getattr(function, "__code__", None)
+        properties.append(
+            f"{one.name} {one.level} {one.kind} {'' if code is None else _code_text(code)}"
+        )
+    parts = [count.reader.fingerprint, corpus.name, corpus.key, str(count.layers), str(count.share)]
+    return hashlib.blake2b("\n".join([*parts, *properties]).encode(), digest_size=12).hexdigest()
+
+
+def _code_text(code: CodeType) -> str:
+    """The code of a function as a text that is the same in every process."""
+    parts = [code.co_code.hex(), *code.co_names]
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            parts.append(_code_text(constant))
+        elif isinstance(constant, frozenset):
+            parts += sorted(map(repr, constant))
+        else:
+            parts.append(repr(constant))
+    return " ".join(parts)

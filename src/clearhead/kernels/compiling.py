@@ -1,0 +1,67 @@
+"""From a function in the part of Python that numba knows to machine code, kept on disk.
+
+numba's cache notices a change of the function's own file only, but kernels are compiled into each
+other. So the name under which one is kept holds a digest of all of them.
+"""
+# numba's decorators have no types.
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+INLINED = {
+    "error_model": "numpy",  # no check for division by zero
+    "forceinline": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
+
+
+@functools.cache
+def sources_digest(folder: Path) -> str:
+    """A digest of all code that a kernel in this folder may be compiled from."""
+    places = sorted({Path(__file__).parent, folder})
+    files = [file for place in places for file in sorted(place.glob("*.py"))]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+@functools.cache  # and so the machine code stays where it is
+def compiled(function: Callable[..., Any], signature: Any) -> Any:
+    """A C function, out of numba's cache if it is there."""
+    folder = Path(inspect.getfile(function)).parent
+    function.__qualname__ = f"{function.__name__}_{sources_digest(folder)}"
+    try:
+        return numba.cfunc(signature, error_model="numpy", cache=True)(function)
+    except (RuntimeError, OSError):  # no folder that numba may write to, or a full disk
+        return numba.cfunc(signature, error_model="numpy")(function)
+
+
+def record_of(structure: type[ctypes.Structure]) -> Any:
+    """numba's type of a structure, its fields readable by name."""
+    return numba.from_dtype(np.dtype(structure))
+
+
+def record_at(structure: type[ctypes.Structure]) -> Any:
+    """A function for numba: the structure at an address."""
+    kind = record_of(structure)
+
+    @intrinsic
+    def at(_typing: Any, _address: Any) -> Any:
+        def generate(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+            return builder.inttoptr(values[0], context.get_value_type(kind))
+
+        return kind(types.int64), generate
+
+    return at

@@ -1,0 +1,149 @@
+"""Memory for compiled functions: vectors and single numbers at an address, and counts that threads
+share. Addresses are whole numbers, in bytes.
+"""
+# numba's decorators have no types, and what its vectors are is known to LLVM alone.
+# mypy: disable-error-code="untyped-decorator, no-any-return, misc"
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+
+from clearhead.kernels.operations import (
+    BYTE,
+    FLOAT,
+    FLOATS,
+    HALF,
+    HALVES,
+    INT,
+    INTS,
+    address,
+    broadcast_to,
+    floats,
+    intrinsic_call,
+    ints,
+    number,
+    operation,
+    pointer,
+    whole,
+)
+
+
+@operation(floats, address)
+def load_floats(builder: Any, where: Any) -> Any:
+    """16 float32 numbers."""
+    return builder.load(pointer(builder, where, FLOATS), align=4)
+
+
+@operation(floats, address)
+def load_halves(builder: Any, where: Any) -> Any:
+    """16 half-precision numbers, made float32."""
+    return builder.fpext(builder.load(pointer(builder, where, HALVES), align=2), FLOATS)
+
+
+@operation(ints, address)
+def load_ints(builder: Any, where: Any) -> Any:
+    """16 times four bytes."""
+    return builder.load(pointer(builder, where, INTS), align=4)
+
+
+@operation(types.void, address, floats)
+def store_floats(builder: Any, where: Any, vector: Any) -> None:
+    """16 float32 numbers to memory."""
+    builder.store(vector, pointer(builder, where, FLOATS), align=4)
+
+
+@operation(types.void, address, floats)
+def store_halves(builder: Any, where: Any, vector: Any) -> None:
+    """16 numbers to memory in half precision."""
+    builder.store(builder.fptrunc(vector, HALVES), pointer(builder, where, HALVES), align=2)
+
+
+@operation(types.void, address, ints)
+def store_ints(builder: Any, where: Any, vector: Any) -> None:
+    """16 times four bytes to memory."""
+    builder.store(vector, pointer(builder, where, INTS), align=4)
+
+
+@operation(floats, address)
+def broadcast_float_at(builder: Any, where: Any) -> Any:
+    """One float32 number from memory into all lanes."""
+    return broadcast_to(builder, builder.load(pointer(builder, where, FLOAT), align=4), FLOATS)
+
+
+@operation(ints, address)
+def broadcast_int_at(builder: Any, where: Any) -> Any:
+    """Four bytes from memory into all lanes."""
+    return broadcast_to(builder, builder.load(pointer(builder, where, INT), align=4), INTS)
+
+
+@operation(number, address)
+def float_at(builder: Any, where: Any) -> Any:
+    """One float32 number."""
+    return builder.load(pointer(builder, where, FLOAT), align=4)
+
+
+@operation(number, address)
+def half_at(builder: Any, where: Any) -> Any:
+    """One half-precision number, made float32."""
+    return builder.fpext(builder.load(pointer(builder, where, HALF), align=2), FLOAT)
+
+
+@operation(types.int64, address)
+def byte_at(builder: Any, where: Any) -> Any:
+    """One byte, from 0 to 255."""
+    return builder.zext(builder.load(pointer(builder, where, BYTE), align=1), ir.IntType(64))
+
+
+@operation(types.int64, address)
+def integer_at(builder: Any, where: Any) -> Any:
+    """One 64-bit whole number."""
+    return builder.load(pointer(builder, where, ir.IntType(64)), align=8)
+
+
+@operation(types.void, address, number)
+def put_float(builder: Any, where: Any, value: Any) -> None:
+    """One float32 number to memory."""
+    builder.store(value, pointer(builder, where, FLOAT), align=4)
+
+
+@operation(types.void, address, number)
+def put_half(builder: Any, where: Any, value: Any) -> None:
+    """One number to memory in half precision."""
+    builder.store(builder.fptrunc(value, HALF), pointer(builder, where, HALF), align=2)
+
+
+@operation(types.void, address, whole)
+def put_int(builder: Any, where: Any, value: Any) -> None:
+    """One 32-bit whole number to memory."""
+    builder.store(value, pointer(builder, where, INT), align=4)
+
+
+@operation(types.void, address, types.int64)
+def put_byte(builder: Any, where: Any, value: Any) -> None:
+    """The last eight bits of a whole number to memory."""
+    builder.store(builder.trunc(value, BYTE), pointer(builder, where, BYTE), align=1)
+
+
+# Between threads.
+@operation(types.int64, address)
+def add_one(builder: Any, where: Any) -> Any:
+    """Count up by 1 and return what was there before, as one act."""
+    place = pointer(builder, where, ir.IntType(64))
+    return builder.atomic_rmw("add", place, ir.Constant(ir.IntType(64), 1), "acq_rel")
+
+
+@operation(types.int64, address)
+def counted(builder: Any, where: Any) -> Any:
+    """A count, and with it all that was written to memory before it was reached."""
+    return builder.load_atomic(pointer(builder, where, ir.IntType(64)), "acquire", 8)
+
+
+@operation(types.void)
+def pause(builder: Any) -> None:
+    """Tell the processor that this loop only waits."""
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        intrinsic_call(builder, "llvm.x86.sse2.pause", ir.VoidType())

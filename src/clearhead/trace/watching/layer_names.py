@@ -1,0 +1,85 @@
+"""Short names for layers: ``L16``, and in an encoder-decoder ``E3`` and ``C3``."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from clearhead.trace.watching.module_stack import looks_cross
+
+
+class LayerNames:
+    """L: the decoder, or the only stack. E: the encoder beside a decoder. C: cross-attention.
+
+    The number is the layer's own in the module path where paths of a kind differ in one number
+    only; otherwise layers of a kind are counted in the order of the modules.
+    """
+
+    def __init__(self, attention: dict[str, nn.Module]) -> None:
+        self.two_stacks = _in_two_stacks(list(attention))
+        kinds: dict[str, list[str]] = {}
+        for path, module in attention.items():
+            kinds.setdefault(self._letter(path, looks_cross(path, module)), []).append(path)
+        self._numbers = {path: n for paths in kinds.values() for path, n in _numbered(paths)}
+        self._given: dict[tuple[str, int], str] = {}
+
+    def name(self, path: str, cross: bool, occurrence: int) -> str:
+        """The name of a module's n-th call within one forward: shared layers are several layers."""
+        known = self._given.get((path, occurrence))
+        if known is not None:
+            return known
+        letter, taken = self._letter(path, cross), set(self._given.values())
+        if occurrence == 0 and path in self._numbers:
+            name = f"{letter}{self._numbers[path]}"
+        else:
+            name = f"{letter}{_own_number(path)}" if occurrence == 0 else f"{letter}0"
+        number = 0
+        while name in taken:
+            number += 1
+            name = f"{letter}{number}"
+        self._given[path, occurrence] = name
+        return name
+
+    def known(self) -> list[str]:
+        """The names that were given, in order."""
+        return list(self._given.values())
+
+    def in_encoder(self, path: str) -> bool:
+        """Whether a module belongs to the encoder of an encoder-decoder."""
+        return self.two_stacks and _side(path) == "encoder"
+
+    def _letter(self, path: str, cross: bool) -> str:
+        if cross:
+            return "C"
+        return "E" if self.in_encoder(path) else "L"
+
+
+def _side(path: str) -> str:
+    """Which of the two stacks a path belongs to: its first part that names one."""
+    for part in path.lower().split("."):
+        if "decoder" in part:
+            return "decoder"
+        if "encoder" in part:
+            return "encoder"
+    return ""
+
+
+def _in_two_stacks(paths: list[str]) -> bool:
+    return {"encoder", "decoder"} <= {_side(path) for path in paths}
+
+
+def _numbered(paths: list[str]) -> list[tuple[str, int]]:
+    split = [path.split(".") for path in paths]
+    if len({tuple(p for p in parts if not p.isdigit()) for parts in split}) == 1:
+        numbers = [[int(part) for part in parts if part.isdigit()] for parts in split]
+        if len({len(row) for row in numbers}) == 1 and numbers[0]:
+            columns = list(zip(*numbers, strict=True))
+            differing = [column for column in columns if len(set(column)) == len(column)]
+            constant = [column for column in columns if len(set(column)) == 1]
+            if differing and len(constant) >= len(columns) - 1:
+                return list(zip(paths, differing[0], strict=True))
+    return [(path, number) for number, path in enumerate(paths)]
+
+
+def _own_number(path: str) -> int:
+    numbers = [int(part) for part in path.split(".") if part.isdigit()]
+    return numbers[0] if len(numbers) == 1 else 0

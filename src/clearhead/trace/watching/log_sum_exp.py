@@ -1,0 +1,70 @@
+"""The log-sum-exp of each row, for calls whose kernel did not return it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from clearhead.trace.watching.observed_call import ObservedCall
+
+_FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+BLOCK_NUMBERS = 1 << 22  # of the map that are spelled out at once: 16 MB in float32
+
+
+def log_sum_exp(observed: ObservedCall) -> Tensor:
+    """(batch, head, query), sinks included, in float32 or wider; 0 for a row that sees nothing."""
+    fused = observed.softcap is None and observed.query.device.type == "cpu"
+    keys = _flash_sums(observed) if fused else _plain_sums(observed)
+    return with_sinks(keys, observed.sinks)
+
+
+def with_sinks(logsum: Tensor, sinks: Tensor | None) -> Tensor:
+    """The sums with each head's sink in the denominator."""
+    if sinks is None:
+        return logsum
+    return torch.logaddexp(logsum, sinks.detach().to(logsum.dtype)[:, None])
+
+
+def _blocks(observed: ObservedCall, heads_at_once: int) -> list[range]:
+    queries, keys = observed.sizes
+    length = max(1, BLOCK_NUMBERS // max(1, keys * heads_at_once))
+    return [range(start, min(start + length, queries)) for start in range(0, queries, length)]
+
+
+def _flash_sums(observed: ObservedCall) -> Tensor:
+    """By torch's fused kernel, with the keys standing in for the values."""
+    query, key = (_side_by_side(part.detach()) for part in (observed.query, observed.key))
+    plain = observed.mask is None and observed.bias is None and observed.rule is None
+    if plain and (not observed.from_start or query.shape[2] == key.shape[2]):
+        _, sums = _FLASH(query, key, key, 0.0, observed.from_start, scale=observed.scale)
+        return sums  # type: ignore[no-any-return]
+    wide = torch.promote_types(query.dtype, torch.float32)
+    parts = []
+    for rows in _blocks(observed, heads_at_once=1):
+        added = observed.added(rows)
+        if added is not None and added.dtype != query.dtype:
+            added = added.to(wide)
+        part = query[:, :, rows.start : rows.stop]
+        parts.append(_FLASH(part, key, key, 0.0, False, attn_mask=added, scale=observed.scale)[1])
+    return torch.cat(parts, dim=2)
+
+
+def _side_by_side(states: Tensor) -> Tensor:
+    """The kernel takes it for granted that a vector's numbers lie side by side in memory."""
+    return states if states.stride(3) == 1 else states.contiguous()
+
+
+def _plain_sums(observed: ObservedCall) -> Tensor:
+    wide = torch.promote_types(observed.query.dtype, torch.float32)
+    group = observed.query.shape[1] // observed.key.shape[1]
+    key = observed.key.detach().to(wide).repeat_interleave(group, dim=1).transpose(2, 3)
+    parts = []
+    for rows in _blocks(observed, heads_at_once=observed.query.shape[0] * observed.query.shape[1]):
+        query = observed.query[:, :, rows.start : rows.stop].detach().to(wide)
+        scores = query @ key * observed.scale
+        if observed.softcap is not None:
+            scores = observed.softcap * torch.tanh(scores / observed.softcap)
+        added = observed.added(rows)
+        parts.append(torch.logsumexp(scores if added is None else scores + added, dim=-1))
+    sums = torch.cat(parts, dim=2)
+    return sums.masked_fill(sums.isneginf(), 0.0)

@@ -1,0 +1,36 @@
+"""The result of ``watch``: the latest run, the earlier runs, and what could not be seen."""
+
+from __future__ import annotations
+
+from clearhead.trace.seen import Seen
+from clearhead.trace.spill import Spill
+from clearhead.trace.watching.module_stack import Coverage
+from clearhead.trace.watching.stitching import Runs
+
+
+class Watched(Seen):
+    """The attention that one ``watch`` recorded.
+
+    It shows the latest run, as every :class:`~clearhead.trace.seen.Seen` does. ``runs`` holds all
+    of them, ``coverage`` and ``missed`` name the attention modules that could not be seen.
+    """
+
+    def __init__(self, runs: Runs, spill: Spill, coverage: Coverage) -> None:
+        super().__init__(runs.records, spill=spill)
+        self._runs = runs
+        self.coverage = coverage
+
+    @property
+    def runs(self) -> list[Seen]:
+        """Every run, oldest first; the last one is what ``seen`` itself shows."""
+        return [*(Seen(list(records), missed=self.missed) for records in self._runs.earlier), self]
+
+    def close(self) -> None:
+        """Forget the records of every run, and remove the files of long traces."""
+        super().close()
+        self._runs.forget()
+
+    def _parts(self) -> list[str]:
+        earlier = len(self._runs.earlier)
+        shown = [f"the last of {earlier + 1} runs"] if earlier else []
+        return [*super()._parts(), *shown]

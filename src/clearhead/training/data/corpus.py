@@ -1,0 +1,96 @@
+"""Texts to learn from: files, folders, or the reference text that every CPython carries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from clearhead.errors import InputError
+from clearhead.training.random_seed import generator_for
+
+WHOLE_DOCUMENTS = 20  # from so many documents on, whole ones are held out for validation
+BEGINNING = 1 << 13  # bytes that decide whether a file is text
+
+
+def read_documents(paths: Sequence[str | Path]) -> list[str]:
+    """One document for each file, and for each text file in a folder, in order of names."""
+    documents = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            found = [file for file in sorted(path.rglob("*")) if _is_text(file, path)]
+            if not found:
+                raise InputError(f"{path} has no text file in it.")
+            documents += [read_text(file) for file in found]
+        else:
+            documents.append(read_text(path))
+    kept = [document for document in documents if document.strip()]
+    if not kept:
+        raise InputError(
+            f"there is nothing to learn from: {', '.join(map(str, paths)) or 'no text'} "
+            "holds no text."
+        )
+    return kept
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; an ``InputError`` says why it cannot be read."""
+    try:
+        return path.read_bytes().decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path} is not UTF-8 text (byte {error.start}).", hint="convert it, e.g. with iconv."
+        ) from None
+
+
+def python_reference() -> list[str]:
+    """The topics of Python's own help, a document each (about half a million characters)."""
+    from pydoc_data.topics import topics
+
+    return [text for _, text in sorted(topics.items())]
+
+
+def held_out(documents: Sequence[str], share: float, seed: int) -> tuple[list[str], list[str]]:
+    """Texts to train on and texts to validate on, about ``share`` of all characters.
+
+    Of few documents the end of each is held out, of many some whole ones.
+    """
+    if not 0 < share <= 0.5:
+        raise InputError(
+            f"the share held out for validation must be above 0 and at most 0.5; got {share}.",
+            hint="a validation set larger than what is learned from says little.",
+        )
+    if len(documents) < WHOLE_DOCUMENTS:
+        cuts = [round(len(document) * (1 - share)) for document in documents]
+        together = list(zip(documents, cuts, strict=True))
+        return [text[:at] for text, at in together], [text[at:] for text, at in together]
+    import torch
+
+    order = torch.randperm(len(documents), generator=generator_for("held out", seed)).tolist()
+    wanted = share * sum(map(len, documents))
+    training, validation, held = [], [], 0
+    for index in order:
+        if held < wanted:
+            validation.append(documents[index])
+            held += len(documents[index])
+        else:
+            training.append(documents[index])
+    return training, validation
+
+
+def _is_text(path: Path, folder: Path) -> bool:
+    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    if hidden or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(BEGINNING)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    try:
+        beginning.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if error.start < len(beginning) - 3:  # not just a character that the limit cut
+            return False
+    return b"\0" not in beginning and bool(beginning)

@@ -1,0 +1,166 @@
+"""Layers of a look by their axes, and the strongest weights of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import adaptive_max_pool1d, pad
+
+from clearhead.errors import InputError
+from clearhead.explain.look import Look
+from clearhead.explain.mark_weights import weights_between
+from clearhead.explain.marks import hidden_columns
+from clearhead.explain.pictures import Aids, Mark
+from clearhead.trace.head_view import HeadView
+from clearhead.views.page.axes import mark_band, token_band
+from clearhead.views.page.strongest import Strongest, by_head, joined, strongest
+
+LONGEST = 65_536  # words: columns are counted in 16 bits
+TILE = 4_000_000  # weights that are computed at once
+GALLERY_SIZE = 24
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer as the page needs it."""
+
+    name: str
+    view: HeadView
+    heads: list[str]
+    rows: tuple[Mark, ...]
+    columns: tuple[Mark, ...]
+    hidden: tuple[int, ...]
+    band: dict[str, list[int]] | None  # the run of columns that each row sees; None: no runs
+
+
+@dataclass
+class Group:
+    """Layers with the same axes, and the weights of all of their heads together."""
+
+    letter: str
+    layers: list[Layer]
+    largest: Strongest | None = None
+    mean: Strongest | None = None
+    maps: dict[str, Tensor] = field(default_factory=dict)  # (head, row, column), small
+
+    @property
+    def heads(self) -> list[str]:
+        """The heads of all layers."""
+        return [name for layer in self.layers for name in layer.heads]
+
+
+def groups_of(look: Look) -> list[Group]:
+    """Layers by their axes, those of the chosen head first."""
+    groups: dict[Any, Group] = {}
+    bands: dict[Any, dict[str, list[int]]] = {}
+    for summary in look.layers:
+        rows, columns = look.axes(summary.name)
+        if max(len(rows), len(columns)) > LONGEST:
+            raise InputError(
+                f"a page holds at most {LONGEST:,} words; this text has {len(columns):,}.",
+                hint="clearhead map draws a head of any length.",
+            )
+        view = look.seen[summary.name].of(look.batch)
+        heads = [f"{summary.name}H{number}" for number in view.heads]
+        # Where the aid is off, the page's toggle hides the columns of the default aid.
+        aids = look.aids if look.aids.hide != "nothing" else replace(look.aids, hide=Aids().hide)
+        causal = summary.causal and summary.kind == "self"
+        hidden = hidden_columns(columns, aids, causal=causal)
+        band = _band(view, rows, columns, bands)
+        layer = Layer(summary.name, view, heads, rows, columns, hidden, band)
+        key = (summary.name[0], len(rows), len(columns), hidden)
+        groups.setdefault(key, Group(summary.name[0], [])).layers.append(layer)
+    letter = look.shown_layers[0][0]
+    return sorted(groups.values(), key=lambda group: group.letter != letter)
+
+
+def _band(
+    view: HeadView, rows: tuple[Mark, ...], columns: tuple[Mark, ...], known: dict[Any, Any]
+) -> dict[str, list[int]] | None:
+    """The band of a layer; most layers of a model share one, so that it is made once."""
+    tokens = token_band(view)
+    if tokens is None:
+        return None
+    key = (id(rows), id(columns), *(side.tobytes() for side in tokens))
+    if key not in known:
+        known[key] = mark_band(tokens, rows, columns)
+    found: dict[str, list[int]] = known[key]
+    return found
+
+
+def group_weights(group: Group, look: Look) -> dict[str, Strongest]:
+    """The strongest weights of each layer, and of all heads together; small maps on the way."""
+    parts: dict[str, list[Strongest]] = {layer.name: [] for layer in group.layers}
+    largest, means = [], []
+    first = group.layers[0]
+    ends = _ends(group)
+    group.maps = {layer.name: _no_map(layer) for layer in group.layers}
+    for run in _row_runs(first):
+        rows = range(len(first.rows))[run]
+        # Nobody computes what the mask forbids: in a causal model half of all weights.
+        shape = (len(rows), max(1, *ends[run]))
+        most, total = torch.full(shape, -1.0), torch.zeros(shape)
+        best, count = torch.zeros(shape, dtype=torch.int32), 0
+        for layer in group.layers:
+            seen, hidden = layer.columns[: shape[1]], _below(layer.hidden, shape[1])
+            weights = weights_between(
+                layer.view, layer.rows[run], seen, look.aids.measure, limit=None
+            )
+            parts[layer.name].append(strongest(weights.flatten(0, 1), hidden))
+            total += weights.sum(dim=0)
+            for head in weights:
+                best.masked_fill_(head > most, count)
+                torch.maximum(most, head, out=most)
+                count += 1
+            if hidden:
+                weights[:, :, list(hidden)] = 0.0
+            _pool_into(group.maps[layer.name], weights, rows, layer)
+        mean = strongest(total / count, _below(first.hidden, shape[1]))
+        # Of the largest of many heads nothing adds up, so nothing can be missing either.
+        pooled = strongest(most, (), best.long())
+        largest.append(replace(pooled, hidden=mean.hidden, totals=np.zeros(len(rows))))
+        means.append(mean)
+    group.largest, group.mean = joined(largest), joined(means)
+    return {layer.name: by_head(parts[layer.name], len(layer.heads)) for layer in group.layers}
+
+
+def _ends(group: Group) -> list[int]:
+    """For each row one past the last column that some layer lets it see."""
+    first = group.layers[0]
+    ends = [0] * len(first.rows)
+    for layer in group.layers:
+        if layer.band is None:
+            return [len(first.columns)] * len(first.rows)
+        ends = list(map(max, ends, layer.band["high"]))
+    return ends
+
+
+def _below(places: tuple[int, ...], end: int) -> tuple[int, ...]:
+    return tuple(place for place in places if place < end)
+
+
+def _no_map(layer: Layer) -> Tensor:
+    cells = (min(GALLERY_SIZE, len(layer.rows)), min(GALLERY_SIZE, len(layer.columns)))
+    return torch.zeros(len(layer.heads), *cells)
+
+
+def _pool_into(small: Tensor, weights: Tensor, rows: range, layer: Layer) -> None:
+    """The largest weight in each cell of the small maps, for some of the layer's rows."""
+    whole = pad(weights, (0, len(layer.columns) - weights.shape[2]))
+    columns = adaptive_max_pool1d(whole, small.shape[2])
+    cells = np.array([row * small.shape[1] // len(layer.rows) for row in rows])
+    for cell in np.unique(cells).tolist():
+        largest = columns[:, torch.from_numpy(cells == cell)].amax(dim=1)
+        small[:, cell] = torch.maximum(small[:, cell], largest)
+
+
+def _row_runs(layer: Layer) -> Iterator[slice]:
+    tokens = sum(len(mark.tokens) for mark in layer.columns)
+    step = max(1, TILE // max(1, tokens * len(layer.heads)))
+    for start in range(0, len(layer.rows), step):
+        yield slice(start, start + step)

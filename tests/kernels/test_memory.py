@@ -1,0 +1,88 @@
+"""Numbers at addresses, read and written by compiled functions."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from clearhead.kernels import memory
+from clearhead.kernels.threads import torch_threads
+from tests.shared.compiled import LANES
+
+
+def test_vectors_come_and_go() -> None:
+    @numba.njit
+    def copy(floats: int, halves: int, ints: int) -> None:
+        memory.store_floats(floats + 64, memory.load_floats(floats))
+        memory.store_halves(halves + 32, memory.load_halves(halves))
+        memory.store_ints(ints + 64, memory.load_ints(ints))
+
+    numbers = np.random.default_rng(3).normal(size=LANES)
+    floats, halves, ints = (
+        np.concatenate([numbers * scale, np.zeros(LANES)]).astype(kind)
+        for scale, kind in ((1, np.float32), (1, np.float16), (1e6, np.int32))
+    )
+    copy(floats.ctypes.data, halves.ctypes.data, ints.ctypes.data)
+    for array in (floats, halves, ints):
+        assert array[LANES:].tolist() == array[:LANES].tolist()
+        assert array[:LANES].any()
+
+
+def test_single_numbers() -> None:
+    @numba.njit
+    def move(place: int) -> None:
+        memory.put_float(place + 8, memory.float_at(place))
+        memory.put_half(place + 12, memory.float_at(place))
+        memory.put_float(place + 16, memory.half_at(place + 12))
+        memory.put_byte(place + 20, memory.integer_at(place + 32))
+        memory.put_byte(place + 21, memory.byte_at(place + 20) + 1)
+        memory.put_int(place + 24, np.int32(-7))
+
+    space = np.zeros(40, np.uint8)
+    space[:4] = np.array([1.5], np.float32).view(np.uint8)
+    space[32:40] = np.array([0x1234], np.int64).view(np.uint8)
+    move(space.ctypes.data)
+    assert space[8:12].view(np.float32)[0] == 1.5
+    assert space[12:14].view(np.float16)[0] == 1.5
+    assert space[16:20].view(np.float32)[0] == 1.5
+    assert space[20:22].tolist() == [0x34, 0x35]
+    assert space[24:28].view(np.int32)[0] == -7
+
+
+def test_one_number_in_all_lanes() -> None:
+    @numba.njit
+    def broadcast(place: int, result: int) -> None:
+        memory.store_floats(result, memory.broadcast_float_at(place))
+        memory.store_ints(result + 64, memory.broadcast_int_at(place + 4))
+
+    place = np.array([2.5, 0], np.float32)
+    place.view(np.int32)[1] = 19
+    result = np.zeros(2 * LANES, np.float32)
+    broadcast(place.ctypes.data, result.ctypes.data)
+    assert result[:LANES].tolist() == [2.5] * LANES
+    assert result.view(np.int32)[LANES:].tolist() == [19] * LANES
+
+
+@numba.cfunc(types.void(types.int64))
+def count_up(place: Any) -> None:
+    for _ in range(1009):
+        memory.add_one(place)
+
+
+def test_threads_count_together() -> None:
+    threads = torch_threads()
+    assert threads is not None
+    place = ctypes.c_int64(5)
+    threads.run(count_up.address, ctypes.addressof(place), 3)
+    assert place.value == 5 + 3 * 1009
+
+    @numba.njit
+    def read(place: int) -> int:
+        memory.pause()
+        return memory.counted(place)  # type: ignore[no-any-return]
+
+    assert read(ctypes.addressof(place)) == place.value

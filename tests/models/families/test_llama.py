@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from clearhead.errors import CheckpointError
+from clearhead.models.families.llama import FAMILY
+
+FIELDS: dict[str, Any] = {
+    "model_type": "llama", "vocab_size": 11, "hidden_size": 12, "intermediate_size": 17,
+    "num_hidden_layers": 3, "num_attention_heads": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "bias", "output_bias", "norm", "window"),
+    [
+        ("llama", False, False, False, None),
+        ("mistral", False, False, False, 4096),
+        ("qwen2", True, False, False, None),
+        ("qwen3", False, False, True, None),
+    ],
+)
+def test_what_distinguishes_the_relatives(
+    kind: str, bias: bool, output_bias: bool, norm: bool, window: int | None
+) -> None:
+    config = FAMILY.read(FIELDS | {"model_type": kind})
+    assert config.attention_bias == bias
+    assert config.attention_output_bias == output_bias
+    assert config.attention_norm == norm
+    assert config.window == window
+    written = FAMILY.write(config)
+    assert written["model_type"] == kind
+    assert FAMILY.read(written).resolved() == config.resolved()
+
+
+def test_windows_of_qwen() -> None:
+    windows = {"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 5}
+    config = FAMILY.read(FIELDS | windows | {"max_window_layers": 1})
+    assert config.window_layers == (False, True, True)
+    kinds = ["sliding_attention", "full_attention", "sliding_attention"]
+    assert FAMILY.read(FIELDS | windows | {"layer_types": kinds}).window_layers == (
+        True, False, True,
+    )  # fmt: skip
+
+
+def test_names_follow_the_config() -> None:
+    config = FAMILY.read(FIELDS | {"model_type": "qwen3", "tie_word_embeddings": True})
+    sources = FAMILY.sources(config)
+    assert sources["stack.blocks.2.attention.key.weight"].name == (
+        "model.layers.2.self_attn.k_proj.weight"
+    )
+    assert "stack.blocks.0.attention.query_norm.weight" in sources
+    assert "head.weight" not in sources
+    assert FAMILY.sources(config.changed(tied=False))["head.weight"].name == "lm_head.weight"
+
+
+def test_missing_fields() -> None:
+    with pytest.raises(CheckpointError, match="lacks vocab_size, hidden_size"):
+        FAMILY.read({"model_type": "llama"})

@@ -1,0 +1,125 @@
+"""The engine's compiled functions, called one by one on the memory of a real step."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from clearhead.engine.engine import Engine
+from clearhead.engine.kernels.structures import GROUP, Step
+from clearhead.engine.runner import EngineRunner
+from clearhead.engine.workspace import split_into_blocks
+from clearhead.models.config import ModelConfig
+from clearhead.models.decoder import Decoder
+
+LARGEST = np.float32(127 * 256)
+
+
+def call(name: str, *arguments: int) -> int:
+    """Call a compiled part of the engine by its name; what a void function returns is garbage."""
+    from llvmlite import binding
+
+    Engine.prepare()
+    address = binding.address_of_symbol(f"clearhead_engine_{name}")
+    assert address is not None, name
+    return int(_function(address, len(arguments))(*arguments))
+
+
+def _function(address: int, count: int) -> Any:
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * count)(address)
+
+
+def decoder(**changes: Any) -> Decoder:
+    """A tiny decoder with random weights, norms and biases."""
+    fields: dict[str, Any] = {
+        "kind": "decoder", "vocab": 53, "context": 401, "model": 44, "layers": 2, "heads": 6,
+        "kv_heads": 2, "key_dim": 10, "value_dim": 37, "feed_forward": 71, "gated": True,
+    }  # fmt: skip
+    torch.manual_seed(17)
+    model = Decoder(ModelConfig(**fields | changes)).eval().requires_grad_(False)
+    for parameter in model.parameters():
+        if parameter.ndim == 1:
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return model
+
+
+class PreparedStep:
+    """A runner's step that is ready to run: new tokens after ``lengths`` tokens in the cache."""
+
+    def __init__(self, model: Decoder, rows: list[list[int]], lengths: list[int]) -> None:
+        self.runner = EngineRunner(Engine(model, threads=1))
+        self.engine, self.config = self.runner.engine, model.config
+        self.runner._fit(len(rows), max(map(sum, zip(lengths, map(len, rows), strict=True))))
+        self.workspace, self.step = self.runner._workspace, self.runner._step
+        self.workspace.reserve_thread_memory(self.step, 2)
+        (block,) = split_into_blocks(rows, lengths)
+        self.workspace.set_tokens(self.step, block, rows, every=False)
+        self.workspace.clear_counters(self.step)
+        self.address = ctypes.addressof(self.step)
+        self.attention = ctypes.addressof(self.runner._attentions)
+        self.feed_forward = ctypes.addressof(self.runner._feed_forwards)
+
+    @property
+    def fields(self) -> Step:
+        """The structure itself."""
+        return self.step
+
+    def memory(self, name: str) -> Tensor:
+        """A shared tensor of the workspace: states, normed, inputs, projected, mixed, hidden."""
+        return self.workspace._shared[name]
+
+    def fill(self, name: str) -> Tensor:
+        """Random numbers in a shared tensor; returns a copy."""
+        memory = self.memory(name)
+        memory.copy_(torch.randn(memory.shape))
+        return memory.clone()
+
+    def vectors(self, name: str, groups: int) -> Tensor:
+        """The quantised vectors of a shared tensor, dequantised."""
+        return torch.stack([dequantised_vector(row.numpy(), groups) for row in self.memory(name)])
+
+
+def quantised_vector(values: Any) -> Any:
+    """A vector as the kernels quantise it, computed by NumPy: the bytes."""
+    groups = np.asarray(values, np.float32).reshape(-1, GROUP)
+    largest = np.abs(groups).max(-1, keepdims=True)
+    inverse = np.divide(LARGEST, largest, out=np.zeros_like(largest), where=largest > 0)
+    integers = np.rint(groups * inverse).astype(np.int32)
+    total = integers.sum(-1)
+    scale = (largest / LARGEST)[:, 0]
+    tail = (scale, scale * total.astype(np.float32), (-128 * total).astype(np.int32))
+    return np.concatenate([_split(integers), *(part.view(np.uint8) for part in tail)])
+
+
+def dequantised_vector(stored: Any, groups: int) -> Tensor:
+    """The numbers of a quantised vector."""
+    scales = stored[2 * GROUP * groups :][: 4 * groups].copy().view(np.float32)
+    integers = _joined(stored[: 2 * GROUP * groups]).reshape(groups, GROUP)
+    return torch.from_numpy(integers * scales[:, None].astype(np.float64)).flatten()
+
+
+def _splits_bytes() -> bool:
+    from clearhead.engine.kernels.numbers import products
+
+    return products._shift == 8
+
+
+def _split(integers: Any) -> Any:
+    quads = integers.reshape(-1, 4)
+    if not _splits_bytes():
+        return quads[:, [0, 2, 1, 3]].astype(np.int16).reshape(-1).view(np.uint8)
+    upper = (quads + 128) >> 8
+    return (
+        np.concatenate([upper, quads - 256 * upper], 1).astype(np.int8).reshape(-1).view(np.uint8)
+    )
+
+
+def _joined(stored: Any) -> Any:
+    if not _splits_bytes():
+        return stored.copy().view(np.int16).reshape(-1, 4)[:, [0, 2, 1, 3]].astype(np.float64)
+    parts = stored.copy().view(np.int8).reshape(-1, 2, 4).astype(np.float64)
+    return 256 * parts[:, 0] + parts[:, 1]

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from clearhead.errors import InputError
+from clearhead.trace.watching.doors import transformers as door
+from clearhead.trace.watching.observed_call import ACTIVE, ObservedCall
+
+
+def eager(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *,
+    scaling: float, wrong: float = 1.0,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    weights = torch.softmax(query @ key.transpose(2, 3) * scaling * wrong, dim=3)
+    return (weights @ value).transpose(1, 2), weights
+
+
+@pytest.fixture
+def observed(monkeypatch: pytest.MonkeyPatch) -> list[ObservedCall]:
+    calls: list[ObservedCall] = []
+    monkeypatch.setattr(ACTIVE, "collected", calls)
+    return calls
+
+
+def test_an_eager_function_is_described_if_its_weights_agree(observed: list[ObservedCall]) -> None:
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(2, 3, n, 11) for n in (5, 7, 7))
+    module = nn.Module().eval()
+    output, weights = door._observed(eager, module, query, key, value, None, scaling=0.3)
+    [call] = observed
+    assert call.scale == 0.3 and call.weights is weights and call.output is not None
+    assert torch.equal(call.output, output.transpose(1, 2))
+    door._observed(eager, module, query, key, value, None, scaling=0.3, wrong=1.2)
+    assert len(observed) == 1  # its weights are not those of the formula
+
+
+@pytest.mark.parametrize("name", ["flash_attention_2", "flex_attention", "paged|sdpa"])
+def test_kernels_that_cannot_be_observed(name: str) -> None:
+    with pytest.raises(InputError, match="which watch cannot see into"):
+        door.refuse_kernel(name)
+
+
+def test_other_kernels_are_fine() -> None:
+    for name in (None, "sdpa", "eager"):
+        door.refuse_kernel(name)
+
+
+def test_the_wrapper_is_removed_with_the_last_watch() -> None:
+    from transformers.modeling_utils import AttentionInterface
+
+    original = AttentionInterface.get_interface
+    door.open_door()
+    door.open_door()
+    assert AttentionInterface.get_interface is not original
+    door.close_door()
+    assert AttentionInterface.get_interface is not original
+    door.close_door()
+    assert AttentionInterface.get_interface is original

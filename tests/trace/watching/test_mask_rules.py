@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from clearhead.attention import masks
+from clearhead.trace.row_rules import RowRules
+from clearhead.trace.watching.mask_rules import RuleCache
+from clearhead.trace.watching.observed_call import ObservedCall
+
+BATCH, HEADS, KV_HEADS, QUERIES, KEYS, WIDTH = 2, 6, 3, 5, 7, 11
+
+
+def tensors(queries: int = QUERIES, keys: int = KEYS) -> tuple[Tensor, Tensor]:
+    torch.manual_seed(0)
+    return torch.randn(BATCH, HEADS, queries, WIDTH), torch.randn(BATCH, KV_HEADS, keys, WIDTH)
+
+
+def observed(queries: int = QUERIES, keys: int = KEYS, **options: object) -> ObservedCall:
+    query, key = tensors(queries, keys)
+    return ObservedCall(query, key, None, scale=0.3, output=None, **options)  # type: ignore[arg-type]
+
+
+def spelled(piece: RowRules, batch: int) -> Tensor:
+    seen = None if piece.mask is None else piece.mask.block(batch, range(QUERIES), range(KEYS))
+    return torch.ones(1, QUERIES, KEYS, dtype=torch.bool) if seen is None else seen
+
+
+@given(st.data())
+def test_any_mask_comes_back_from_its_rule(data: st.DataObject) -> None:
+    cells = st.lists(st.booleans(), min_size=KEYS, max_size=KEYS)
+    shape = data.draw(st.sampled_from([(1, 1), (BATCH, 1), (1, HEADS), (BATCH, HEADS)]))
+    rows = shape[0] * shape[1] * QUERIES
+    given_mask = torch.tensor(data.draw(st.lists(cells, min_size=rows, max_size=rows)))
+    mask = given_mask.view(*shape, QUERIES, KEYS)
+    rules = RuleCache().of(observed(mask=mask))
+    whole = mask.expand(BATCH, HEADS, QUERIES, KEYS)
+    for batch in range(BATCH):
+        assert torch.equal(spelled(rules.piece, batch).expand(HEADS, -1, -1), whole[batch])
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        masks.causal(),
+        masks.causal() & masks.window(2),
+        masks.window(1, 2),
+        masks.lengths(torch.tensor([7, 4])),
+        masks.causal(offset=torch.tensor([2, 0])),
+        masks.documents(torch.tensor([0, 0, 1, 1, 1, 2, 2])),
+        masks.causal() & masks.padding(torch.tensor([[False, False] + [True] * 5, [True] * 7])),
+    ],
+)
+def test_usual_masks_are_kept_linear_in_tokens(rule: masks.Mask) -> None:
+    mask = rule.tensor(QUERIES, KEYS)
+    mask = mask[(None,) * (4 - mask.ndim)]
+    for seen in (observed(mask=mask), observed(rule=rule)):
+        piece = RuleCache().of(seen).piece
+        assert piece.mask is not None and piece.mask.dense is None
+        for batch in range(BATCH):
+            expected = mask[batch if mask.shape[0] > 1 else 0, 0]
+            assert torch.equal(spelled(piece, batch)[0], expected)
+
+
+def test_biases_of_key_or_distance_are_kept_linear_in_tokens() -> None:
+    slope = torch.tensor([0.5, 0.25, 0.125, 1.0, 2.0, 3.0])[:, None, None]
+    of_key = (slope * torch.arange(KEYS)).expand(1, -1, QUERIES, -1)
+    distance = torch.arange(KEYS) - torch.arange(QUERIES)[:, None]
+    of_distance = (slope * distance.float().sin())[None]
+    hidden = masks.causal().tensor(QUERIES, KEYS)
+    lowest = torch.finfo(torch.float32).min
+    for bias, kept in ((of_key, "numbers"), (of_distance, "diagonals")):
+        piece = RuleCache().of(observed(bias=bias)).piece
+        assert piece.bias is not None and piece.mask is None
+        assert torch.equal(piece.bias.block(1, range(QUERIES), range(KEYS)), bias[0])
+        assert getattr(piece.bias, kept).numel() <= HEADS * (QUERIES + KEYS)
+    merged = RuleCache().of(observed(mask=of_key.masked_fill(~hidden, lowest))).piece
+    assert merged.mask is not None and merged.bias is not None and merged.bias.numbers is not None
+    assert merged.bias.numbers.shape == (1, HEADS, 1, KEYS)
+    assert torch.equal(spelled(merged, 0)[0], hidden)
+
+
+def test_a_finite_mask_spreads_a_blind_row_evenly() -> None:
+    lowest = torch.finfo(torch.float32).min
+    mask = torch.zeros(1, 1, QUERIES, KEYS)
+    mask[..., 2, :] = lowest
+    rules = RuleCache().of(observed(mask=mask))
+    assert rules.uniform is not None and rules.uniform.tolist() == [
+        [False, False, True, False, False]
+    ]
+    assert rules.notes == ("rows that see nothing attend equally to all keys, as in the model",)
+    with_infinity = RuleCache().of(observed(mask=mask.masked_fill(mask < 0, -torch.inf)))
+    assert with_infinity.uniform is None
+    assert not spelled(with_infinity.piece, 0)[0, 2].any()
+
+
+def test_one_mask_is_looked_at_once() -> None:
+    book, mask = RuleCache(), masks.causal().tensor(QUERIES, KEYS)[None, None]
+    first = book.of(observed(mask=mask))
+    assert book.of(observed(mask=mask)) is first
+    mask[..., 0, :] = True
+    assert book.of(observed(mask=mask)) is not first

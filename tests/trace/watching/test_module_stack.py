@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from clearhead.trace.watching.module_stack import (
+    Coverage,
+    ModuleStack,
+    attention_modules,
+    looks_cross,
+)
+
+
+class SelfAttention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = nn.Linear(3, 3)
+        self.stack: ModuleStack | None = None
+        self.place: Any = None
+
+    def forward(self, states: Tensor) -> Tensor:
+        if self.stack is not None:
+            self.place = self.stack.place()
+        return self.project(states)  # type: ignore[no-any-return]
+
+
+class Wrapper(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention, self.norm = SelfAttention(), nn.LayerNorm(3)
+
+    def forward(self, states: Tensor) -> Tensor:
+        return self.norm(self.attention(states))  # type: ignore[no-any-return]
+
+
+def test_the_innermost_attention_modules_are_found() -> None:
+    model = nn.Sequential(Wrapper(), Wrapper())
+    assert list(attention_modules(model)) == ["0.attention", "1.attention"]
+
+
+def test_cross_attention_by_name_or_attribute() -> None:
+    layer = SelfAttention()
+    assert looks_cross("decoder.0.cross_attn", layer) and looks_cross("a.multihead_attn", layer)
+    assert not looks_cross("decoder.0.self_attn", layer)
+    layer.is_cross_attention = True  # type: ignore[assignment]
+    assert looks_cross("decoder.0.self_attn", layer)
+
+
+def test_the_running_module_and_what_was_entered() -> None:
+    model, entered = nn.Sequential(Wrapper(), Wrapper()), []
+    stack = ModuleStack(model, lambda path, args, kwargs: entered.append((path, args[0].shape)))
+    attention = model[1].attention
+    assert isinstance(attention, SelfAttention)
+    attention.stack = stack
+    model(torch.zeros(2, 3))
+    assert attention.place.path == "1.attention" and attention.place.module is attention
+    assert entered == [("", (2, 3))] and stack.forward == 1 and stack.frames == []
+    assert stack.ran == {"0.attention", "1.attention"}
+    stack.close()
+    model(torch.zeros(2, 3))
+    assert stack.forward == 1 and not model._forward_hooks
+
+
+def test_coverage_counts_and_names() -> None:
+    model = nn.Sequential(Wrapper(), Wrapper())
+    stack = ModuleStack(model, lambda *_: None)
+    coverage = Coverage(stack)
+    model(torch.zeros(2, 3))
+    coverage.seen = {"0.attention"}
+    assert coverage.missed == (
+        "1 of 2 attention modules watched; `1.attention` computes attention by itself"
+    )
+    coverage.seen.add("1.attention")
+    assert coverage.missed == "" and str(coverage) == "2 of 2 attention modules watched"
+    coverage.refused["1.attention"] = "odd"
+    assert coverage.unseen == {"1.attention": "was refused: odd"}
+    stack.close()

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from clearhead.trace.watching.observed_call import ObservedCall
+from clearhead.trace.watching.sample_check import matches_model
+
+
+def call() -> ObservedCall:
+    torch.manual_seed(0)
+    query, key = torch.randn(2, 6, 5, 11), torch.randn(2, 3, 7, 11)
+    bias, sinks = torch.randn(1, 6, 1, 7), torch.randn(6)
+    scores = query @ key.repeat_interleave(2, 1).transpose(2, 3) * 0.3
+    scores = 0.9 * torch.tanh(scores / 0.9) + bias
+    scores = torch.cat([scores, sinks[:, None, None].expand(2, 6, 5, 1)], dim=3)
+    weights = torch.softmax(scores, dim=3)[..., :-1]
+    return ObservedCall(
+        query, key, None, scale=0.3, output=None, bias=bias, sinks=sinks, softcap=0.9,
+        weights=weights,
+    )  # fmt: skip
+
+
+def test_right_weights_match_in_every_form() -> None:
+    observed = call()
+    assert observed.weights is not None and matches_model(observed)
+    assert matches_model(replace(observed, weights=observed.weights.flatten(0, 1)))
+    dropped = observed.weights * 2
+    dropped[..., 3] = 0
+    assert matches_model(replace(observed, weights=dropped, dropout=0.5, after_dropout=True))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"scale": 0.31}, {"softcap": None}, {"bias": None}, {"sinks": None}, {"weights": None}],
+)
+def test_any_wrong_part_is_found(wrong: dict[str, object]) -> None:
+    assert not matches_model(replace(call(), **wrong))  # type: ignore[arg-type]
+
+
+def test_other_shapes_do_not_match() -> None:
+    observed = call()
+    assert not matches_model(replace(observed, key=observed.key[..., :7]))
+    assert not matches_model(replace(observed, weights=observed.weights[:, :5]))  # type: ignore[index]

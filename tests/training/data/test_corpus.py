@@ -1,0 +1,50 @@
+"""Texts and pairs from files, and what is said of files that are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from clearhead.errors import InputError
+from clearhead.training.data.corpus import held_out, python_reference, read_documents
+
+
+def test_files_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "two.txt").write_text("zwei\r\nZeilen", encoding="utf-8")
+    (tmp_path / "b" / "one.md").write_text("eins", encoding="utf-8")
+    (tmp_path / "b" / "picture").write_bytes(b"\x89PNG\0\0")
+    (tmp_path / "b" / ".hidden").write_text("x")
+    (tmp_path / "a.txt").write_text("\ufeffa", encoding="utf-8")
+    read = read_documents([tmp_path / "b", tmp_path / "a.txt"])
+    assert read == ["eins", "zwei\nZeilen", "a"]
+
+
+def test_what_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "latin.txt").write_bytes("ä".encode("latin-1"))
+    (tmp_path / "empty.txt").write_text(" \n")
+    (tmp_path / "nothing").mkdir()
+    for path, wanted in (
+        ("latin.txt", r"not UTF-8 text \(byte 0\)"),
+        ("empty.txt", "nothing to learn from"),
+        ("absent.txt", "cannot be read: No such file"),
+        ("nothing", "has no text file in it"),
+    ):
+        with pytest.raises(InputError, match=wanted):
+            read_documents([tmp_path / path])
+
+
+def test_holding_out() -> None:
+    training, validation = held_out(["abcdefghij", "0123456789"], 0.2, seed=3)
+    assert (training, validation) == (["abcdefgh", "01234567"], ["ij", "89"])
+    many = [f"document {n}" for n in range(40)]
+    training, validation = held_out(many, 0.1, seed=3)
+    assert sorted(training + validation) == sorted(many)
+    assert 3 <= len(validation) <= 6
+    with pytest.raises(InputError, match=r"at most 0\.5; got 0\.6"):
+        held_out(many, 0.6, seed=3)
+
+
+def test_the_reference_text_is_there() -> None:
+    assert sum(map(len, python_reference())) > 300_000

@@ -1,0 +1,25 @@
+"""The tokenizer of a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from clearhead.errors import InputError
+from clearhead.training.data.vocabulary import fitting_size, make_tokenizer
+
+
+def test_vocabularies() -> None:
+    texts = ["some words and other words"] * 3
+    assert make_tokenizer("bpe", texts, size=270).size == 270
+    with pytest.raises(InputError, match="a vocabulary of 5000 is too large for these texts"):
+        make_tokenizer("bpe", texts, size=5000)
+    with pytest.raises(InputError, match="bpe, characters or a folder"):
+        make_tokenizer("morse", texts)
+    with pytest.raises(InputError, match="a vocabulary size is for bpe"):
+        make_tokenizer("characters", texts, size=20)
+
+
+def test_the_size_fits_the_length_of_the_texts() -> None:
+    assert fitting_size(["short"]) == 384
+    assert fitting_size(["x" * 128_000, "y" * 128_000]) == 1000
+    assert fitting_size(["x" * 10**7]) == 8192

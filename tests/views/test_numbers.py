@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from clearhead.explain.worked_examples import worked_example
+from clearhead.views.numbers import number_text, query_text, vector_text, weight_text
+
+
+def test_numbers_have_two_decimals_unless_they_are_whole() -> None:
+    assert number_text(3.0) == "3" and number_text(-1.5) == "−1.50"
+    assert weight_text(0.0) == "0.00" and weight_text(0.125) == "0.12"
+
+
+def test_vectors_are_cut_and_have_no_negative_zero() -> None:
+    assert vector_text((1.0, -2.0, 3.0), 4) == "[1 −2 3]"
+    assert vector_text((0.5, -0.001, 3.0), 2) == "[0.50 0.00…]"
+
+
+def test_the_query_of_a_table() -> None:
+    assert query_text(worked_example("selfish")[0], "it") == "q of “it” = [2 0 −1]"
