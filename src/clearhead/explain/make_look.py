@@ -83,12 +83,12 @@ def _read(
         raise InputError(f"a source is for encoder-decoders; {loaded.name} is a {kind}.")
     if count and kind != "decoder":
         raise InputError(f"only a decoder writes on; {loaded.name} is an {kind}.")
-    passage = _passage(loaded, text)
+    passage = read_passage(loaded, text)
     if count:
         return _continued(loaded, passage, count)
     ids = [token.id for token in passage.tokens]
     options = {"last_only": True} if isinstance(loaded.model, Decoder) else {}
-    with _evaluating(loaded), watch(loaded.model, values=True) as seen:
+    with evaluating(loaded), watch(loaded.model, values=True) as seen:
         loaded.model(_row(loaded, ids), **options)
     seen.labels = Labels([passage])
     return seen, None
@@ -105,7 +105,7 @@ def _continued(loaded: Loaded, passage: Passage, count: int) -> tuple[Seen, Gene
 
 def _translated(loaded: Loaded, text: str, count: int) -> tuple[Seen, GeneratedText]:
     """Read the text with the encoder, and generate with the decoder."""
-    source = _passage(loaded, text)
+    source = read_passage(loaded, text)
     start = Passage("", (_special(loaded, decoder_start_ids(loaded)[0], 0),))
     with watch(loaded.model, values=True) as seen:
         written = _written(loaded, [token.id for token in source.tokens], start, count)
@@ -115,12 +115,12 @@ def _translated(loaded: Loaded, text: str, count: int) -> tuple[Seen, GeneratedT
 
 def _teacher_forced(loaded: Loaded, source: str, text: str) -> tuple[Seen, GeneratedText | None]:
     """Read both given texts: all positions at once (teacher forcing)."""
-    read, target = _passage(loaded, source), _passage(loaded, text)
+    read, target = read_passage(loaded, source), read_passage(loaded, text)
     start = _special(loaded, decoder_start_ids(loaded)[0], 0)
     whole = Passage(text, (start, *target.tokens))
     ids = [token.id for token in whole.tokens[:-1]]
     assert isinstance(loaded.model, EncoderDecoder)
-    with _evaluating(loaded), watch(loaded.model, values=True) as seen:
+    with evaluating(loaded), watch(loaded.model, values=True) as seen:
         loaded.model(_row(loaded, [token.id for token in read.tokens]), _row(loaded, ids))
     seen.labels = Labels([_without_last(whole)], [read])
     return seen, GeneratedText(whole, 1, (None,) * len(target))
@@ -139,7 +139,7 @@ def _written(loaded: Loaded, ids: Sequence[int], before: Passage, count: int) ->
     return GeneratedText(Passage(text, tuple(tokens)), len(before), tuple(probabilities))
 
 
-def _passage(loaded: Loaded, text: str) -> Passage:
+def read_passage(loaded: Loaded, text: str) -> Passage:
     """The tokens of the text as the model reads them: without EOS at the end for a decoder."""
     passage = passage_of(tokenizer_of(loaded, "looking at a text"), text)
     ids = prompt_ids(loaded, text)
@@ -180,7 +180,7 @@ def _checked(text: object) -> str:
 
 
 @contextmanager
-def _evaluating(loaded: Loaded) -> Iterator[None]:
+def evaluating(loaded: Loaded) -> Iterator[None]:
     """No gradients, no dropout; the training mode is restored afterwards."""
     training = loaded.model.training
     loaded.model.eval()

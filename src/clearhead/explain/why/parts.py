@@ -1,0 +1,121 @@
+"""The parts of a prediction: heads with their sources, feed-forward layers, embedding, biases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from clearhead.explain.pictures import Mark, shortened
+from clearhead.explain.why.target import PredictedToken
+
+TOLERANCE = 1e-4  # relative, of the sum of the parts against the model's own number
+
+
+@dataclass(frozen=True)
+class SourcePart:
+    """The part that came from one word: summed over heads, or of one head."""
+
+    mark: Mark
+    column: int  # the number of the word in the text that it stands in
+    text: str  # "text", or "source": what an encoder read
+    value: float
+    weight: float | None  # attention weight; None where several heads are summed
+
+
+@dataclass(frozen=True, eq=False)
+class HeadPart:
+    """What one head added directly: its value is the sum over its sources."""
+
+    name: str
+    value: float
+    sources: tuple[SourcePart, ...]  # the largest first, by absolute value
+    bias: float = 0.0
+
+    def __repr__(self) -> str:
+        strongest = self.sources[0] if self.sources else None
+        looking = (
+            ""
+            if strongest is None
+            else (f", looking {strongest.weight:.2f} at {strongest.mark.text!r}")
+        )
+        return f"{self.name} {self.value:+.2f}{looking}"
+
+
+@dataclass(frozen=True)
+class LayerPart:
+    """What one layer added: all heads, cross-attention if any, feed-forward; and the sum so far."""
+
+    name: str
+    heads: float
+    feed_forward: float
+    sum: float  # of embedding, biases and all layers up to this one
+
+
+@dataclass(frozen=True)
+class WhyProof:
+    """The check of a sum: its parts added up, against the number that the model itself gave."""
+
+    sum: float
+    measured: float
+    error: float  # |sum − measured| / the larger logit
+    attention_error: float  # the worst layer: Σ weight · v · W_O against its own output
+
+    @property
+    def exact(self) -> bool:
+        """True if both errors are within 1e-4."""
+        return max(self.error, self.attention_error) <= TOLERANCE
+
+
+@dataclass(frozen=True, eq=False)
+class Why:
+    """A logit, or the difference of two, as a sum of what every part of the model added."""
+
+    text: str
+    source_text: str | None
+    model: str
+    position: int
+    mark: Mark  # the word at whose last token the prediction stands
+    token: PredictedToken
+    instead: PredictedToken | None
+    total: float  # the sum of all parts: before a softcap, if there is one
+    softcap: float | None
+    columns: tuple[Mark, ...]  # the words of the text
+    source_columns: tuple[Mark, ...]  # the words that the encoder read
+    heads: tuple[HeadPart, ...]  # the largest first, by absolute value
+    sources: tuple[SourcePart, ...]  # words, summed over all heads; the largest first
+    feed_forwards: tuple[tuple[str, float], ...]  # in the order of the layers
+    embedding: tuple[tuple[str, float], ...]  # token, position, segment
+    biases: tuple[tuple[str, float], ...]  # the largest first
+    layers: tuple[LayerPart, ...]
+    proof: WhyProof
+    notes: tuple[str, ...]
+
+    @property
+    def what(self) -> str:
+        """What the total is, in words."""
+        if self.instead is None:
+            return f"logit of {self.token.text!r}"
+        return f"logit of {self.token.text!r} − logit of {self.instead.text!r}"
+
+    def head(self, name: str) -> HeadPart | None:
+        """The part of one head; None if the model has no such head."""
+        return next((part for part in self.heads if part.name == name), None)
+
+    def grid(self) -> tuple[tuple[str, ...], Float[np.ndarray, "layer head"]]:
+        """All heads as layers × heads: the layers' names in order, and the parts (NaN: no head)."""
+        by_layer: dict[str, dict[int, float]] = {}
+        for part in self.heads:
+            layer, _, number = part.name.rpartition("H")
+            by_layer.setdefault(layer, {})[int(number)] = part.value
+        names = sorted(by_layer, key=lambda name: (int(name[1:]), name[0] == "C"))
+        width = max((max(heads) + 1 for heads in by_layer.values()), default=0)
+        grid = np.full((len(names), width), np.nan)
+        for row, name in enumerate(names):
+            for head, value in by_layer[name].items():
+                grid[row, head] = value
+        return tuple(names), grid
+
+    def __repr__(self) -> str:
+        return f"Why({self.what} = {self.total:.3f}, {shortened(self.text)!r})"
