@@ -28,10 +28,16 @@ def engine_supports(loaded: Loaded) -> bool:
         return False
     if not engine_supports_config(loaded.config):
         return False
+    if _has_hooks(loaded.model):  # somebody changes or reads what its modules compute
+        return False
     parameter = next(loaded.model.parameters())
     if parameter.is_meta:  # its weights were freed: only its engine can run it
         return loaded.model in _engines
     return parameter.is_cpu and parameter.is_floating_point() and engine_runs_here()
+
+
+def _has_hooks(model: torch.nn.Module) -> bool:
+    return any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
 
 
 def engine_of(

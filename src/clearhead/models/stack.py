@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from clearhead.attention import masks
 from clearhead.attention.alibi import alibi_bias, alibi_slopes
-from clearhead.attention.rotary import Rotation
+from clearhead.attention.rotary import Rotary, Rotation
 from clearhead.errors import InputError
 from clearhead.kernels.freed_memory import keep_freed_memory
 from clearhead.layers.block import Block
@@ -23,6 +23,27 @@ from clearhead.layers.positions import LearnedPositions, RelativeBias
 from clearhead.layers.ragged import Ragged
 from clearhead.models.cache import ModelCache
 from clearhead.models.config import ModelConfig
+
+
+@dataclass(eq=False)
+class Shared:
+    """What all blocks of one forward share: positions, masks, caches, rotations."""
+
+    positions: Int[Tensor, "#batch query"]
+    mask: masks.Mask | None
+    bias: Tensor | None
+    cache: ModelCache | None
+    counts: Int[Tensor, " batch"] | None
+    ragged: Ragged | None
+    context: Float[Tensor, "batch key model"] | None
+    cross_mask: masks.Mask | None
+    rotations: dict[Rotary, Rotation] = field(default_factory=dict)
+
+    def rotation(self, rotary: Rotary | None, dtype: torch.dtype) -> Rotation | None:
+        """The rotation of a layer, computed once for all layers that rotate alike."""
+        if rotary is not None and rotary not in self.rotations:
+            self.rotations[rotary] = rotary.at(self.positions, dtype)
+        return None if rotary is None else self.rotations[rotary]
 
 
 class Stack(nn.Module):
@@ -76,35 +97,66 @@ class Stack(nn.Module):
         context_counts: Int[Tensor, " batch"] | None = None,
     ) -> Float[Tensor, "batch query model"]:
         """States of packed rows; ``counts`` says how many tokens of each are real."""
+        states, shared = self.begin(
+            ids,
+            counts=counts,
+            segments=segments,
+            cache=cache,
+            context=context,
+            context_counts=context_counts,
+        )
+        for number in range(len(self.blocks)):
+            states = self.run_block(number, states, shared)
+        return self.end(states, shared)
+
+    def begin(
+        self,
+        ids: Int[Tensor, "batch query"],
+        *,
+        counts: Int[Tensor, " batch"] | None = None,
+        segments: Int[Tensor, "batch query"] | None = None,
+        cache: ModelCache | None = None,
+        context: Float[Tensor, "batch key model"] | None = None,
+        context_counts: Int[Tensor, " batch"] | None = None,
+    ) -> tuple[Tensor, Shared]:
+        """The states that enter the first block, and what all blocks share."""
         self._check_length(ids, cache)
         positions = _positions_of(ids, cache)
         states = self.embedding(ids, positions + self.config.position_offset, segments)
-        rotations: dict[Any, Rotation] = {}
-        bias = self._bias(positions, counts, cache, states)
-        mask = None if self.causal or counts is None else masks.lengths(counts)
-        cross_mask = None if context_counts is None else masks.lengths(context_counts)
-        ragged = Ragged.of(counts, ids.shape[1]) if cache is None else None
-        states = states if ragged is None else ragged.unpad(states)
-        for number, block in enumerate(self.blocks):
-            assert isinstance(block, Block)
-            rotary = block.attention.rotary
-            if rotary is not None and rotary not in rotations:
-                rotations[rotary] = rotary.at(positions, states.dtype)
-            self_options = {
-                "mask": mask,
-                "bias": bias,
-                "cache": None if cache is None else cache.layers[number],
-                "counts": None if cache is None else counts,
-                "rotation": rotations.get(rotary),
-                "ragged": ragged,
-            }
-            cross_cache = (
-                None if cache is None or not cache.cross_layers else cache.cross_layers[number]
-            )
-            cross_options = {"mask": cross_mask, "cache": cross_cache, "ragged": ragged}
-            states = block(states, self_options, context, cross_options)
+        shared = Shared(
+            positions,
+            mask=None if self.causal or counts is None else masks.lengths(counts),
+            bias=self._bias(positions, counts, cache, states),
+            cache=cache,
+            counts=None if cache is None else counts,
+            ragged=Ragged.of(counts, ids.shape[1]) if cache is None else None,
+            context=context,
+            cross_mask=None if context_counts is None else masks.lengths(context_counts),
+        )
+        return states if shared.ragged is None else shared.ragged.unpad(states), shared
+
+    def run_block(self, number: int, states: Tensor, shared: Shared) -> Tensor:
+        """The states behind one block."""
+        block, cache = self.blocks[number], shared.cache
+        assert isinstance(block, Block)
+        self_options = {
+            "mask": shared.mask,
+            "bias": shared.bias,
+            "cache": None if cache is None else cache.layers[number],
+            "counts": shared.counts,
+            "rotation": shared.rotation(block.attention.rotary, states.dtype),
+            "ragged": shared.ragged,
+        }
+        cross_cache = (
+            None if cache is None or not cache.cross_layers else cache.cross_layers[number]
+        )
+        cross_options = {"mask": shared.cross_mask, "cache": cross_cache, "ragged": shared.ragged}
+        return block(states, self_options, shared.context, cross_options)  # type: ignore[no-any-return]
+
+    def end(self, states: Tensor, shared: Shared) -> Float[Tensor, "batch query model"]:
+        """The final states of all rows, from those behind the last block."""
         states = states if self.norm is None else self.norm(states)
-        return states if ragged is None else ragged.pad(states)
+        return states if shared.ragged is None else shared.ragged.pad(states)
 
     def _bias(
         self, positions: Tensor, counts: Tensor | None, cache: ModelCache | None, states: Tensor

@@ -1,0 +1,220 @@
+"""``ablate``: run a model without some of its heads, edges or feed-forward layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Literal, TypeAlias
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from clearhead.arguments import whole_number
+from clearhead.attention.call import Call
+from clearhead.attention.observers import OBSERVERS
+from clearhead.checkpoints.load import Loaded
+from clearhead.errors import InputError
+from clearhead.explain.interventions.edges import edge_outputs
+from clearhead.explain.interventions.mean_outputs import mean_outputs
+from clearhead.explain.interventions.places import Place, places_of
+from clearhead.models.encoder_decoder import EncoderDecoder
+from clearhead.models.stack import Stack
+
+Way: TypeAlias = Literal["zero", "mean"]
+Hook: TypeAlias = Callable[..., Any]
+
+
+@contextmanager
+def ablate(
+    model: Loaded,
+    heads: str | Sequence[str],
+    *,
+    way: Way = "zero",
+    source: int | str | None = None,
+    query: int | None = None,
+    over: str | Sequence[str] | None = None,
+) -> Iterator[None]:
+    """Take heads, single edges or feed-forward layers away while the block runs.
+
+    Everything behind them is computed anew. After the block the model is as it was.
+
+        >>> import clearhead as ch
+        >>> dates = ch.load("dates")
+        >>> with ch.ablate(dates, "C0"):  # without cross-attention it cannot read the source
+        ...     events = list(ch.generate(dates, "3rd of March 2021", max_tokens=4))
+        >>> "".join(event.text for event in events) == "2021"
+        False
+
+    Args:
+        model: a model of ``ch.load``.
+        heads: "L23H4" for a head, "L23" for all heads of a layer, "L23F" for its feed-forward
+            layer; or several of these.
+        way: "zero" replaces an output by zeros, "mean" by its mean over other texts.
+        source: only what the heads take from this source: a text, whose every occurrence is meant,
+            or a token's position. The other weights stay as they are.
+        query: with a source, only at this position; otherwise at all of them.
+        over: the texts of the mean; unless given, the built-in text of ``ch.roles``.
+
+    Raises:
+        InputError: there is no such head or layer; or the options do not go together.
+    """
+    _check(model, way, source, query)
+    places = places_of(model, heads)
+    if source is not None:
+        without = _without_edges(model, places, source, query)
+    else:
+        without = _without_outputs(
+            places, mean_outputs(model, places, over) if way == "mean" else None
+        )
+    with without:
+        yield
+
+
+@contextmanager
+def _without_outputs(places: Sequence[Place], means: Sequence[Tensor] | None) -> Iterator[None]:
+    with ExitStack() as hooks:
+        for number, place in enumerate(places):
+            instead = None if means is None else means[number]
+            hooks.enter_context(replaced_output(place, instead))
+        yield
+
+
+@contextmanager
+def replaced_output(place: Place, instead: Tensor | None) -> Iterator[None]:
+    """Replace the outputs of a place by a vector (zeros: None) at every position."""
+
+    def replace_heads(_module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        joined = args[0].clone()
+        for head in place.heads:
+            columns = place.columns(head)
+            joined[..., columns] = 0.0 if instead is None else instead[columns]
+        return (joined, *args[1:])
+
+    def replace_whole(_module: nn.Module, _args: Any, output: Tensor) -> Tensor:
+        return torch.zeros_like(output) if instead is None else instead.expand_as(output)
+
+    if place.heads:
+        handle = place.attention.output.register_forward_pre_hook(replace_heads)
+    else:
+        handle = place.layer.register_forward_hook(replace_whole)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def _without_edges(
+    loaded: Loaded, places: Sequence[Place], source: int | str, query: int | None
+) -> Iterator[None]:
+    """Take weight · v of the source's tokens from the heads' outputs."""
+    calls: list[Call] = []
+
+    def observe(call: Call, _output: Tensor, _logsum: Tensor | None) -> None:
+        calls[:] = [call]
+
+    with ExitStack() as hooks:
+        others = OBSERVERS.watching
+        OBSERVERS.watching = (*others, observe)
+        hooks.callback(setattr, OBSERVERS, "watching", others)
+        for place in places:
+            read = hooks.enter_context(_reading(_source_stack(loaded, place)))
+            keys = _SourceKeys(loaded, source, read)
+            hook = _edge_hook(place, calls, keys, query)
+            hooks.callback(place.attention.output.register_forward_pre_hook(hook).remove)
+        yield
+
+
+def _edge_hook(place: Place, calls: list[Call], keys: _SourceKeys, query: int | None) -> Hook:
+    def subtract(_module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        joined, call = args[0].clone(), calls[0]
+        if joined.shape[:2] != (call.query.shape[0], call.query.shape[2]):
+            raise InputError(
+                "edges are ablated in rows without padding.", hint="run the texts one by one."
+            )
+        first = call.key.shape[2] - call.query.shape[2]  # the position of the first query
+        for row in range(len(joined)):
+            for head in place.heads:
+                edge = edge_outputs(call, row, head, keys.of_row(row, call.key.shape[2]))
+                if query is not None:
+                    only = torch.zeros(len(edge), 1, dtype=edge.dtype, device=edge.device)
+                    if 0 <= query - first < len(edge):
+                        only[query - first] = 1
+                    edge = edge * only
+                joined[row, :, place.columns(head)] -= edge.to(joined.dtype)
+        return (joined, *args[1:])
+
+    return subtract
+
+
+class _SourceKeys:
+    """The positions of a source among the tokens that a stack has read so far."""
+
+    def __init__(self, loaded: Loaded, source: int | str, read: list[Tensor]) -> None:
+        self._read, self._position = read, source if isinstance(source, int) else None
+        self._ids: list[int] = []
+        if isinstance(source, str):
+            if loaded.tokenizer is None:
+                raise InputError(
+                    f"{loaded.name} came without a tokenizer: give the source as a position."
+                )
+            self._ids = loaded.tokenizer.encode(source, special=False)
+            if not self._ids:
+                raise InputError(f"the source {source!r} has no token.")
+
+    def of_row(self, row: int, keys: int) -> list[int]:
+        if self._position is not None:
+            return [self._position] if self._position < keys else []
+        ids = torch.cat([part[row % len(part)] for part in self._read]).tolist()
+        width = len(self._ids)
+        places = (start for start in range(len(ids)) if ids[start : start + width] == self._ids)
+        return sorted(
+            {start + step for start in places for step in range(width)} & set(range(keys))
+        )
+
+
+@contextmanager
+def _reading(stack: Stack) -> Iterator[list[Int[Tensor, "batch query"]]]:
+    """The ids that a stack reads, call after call; a new text begins at position 0."""
+    read: list[Tensor] = []
+
+    def keep(_module: nn.Module, args: tuple[Tensor, ...]) -> None:
+        ids, positions = args[0], args[1]
+        if int(positions.min()) <= stack.config.position_offset:
+            read.clear()
+        read.append(ids)
+
+    handle = stack.embedding.register_forward_pre_hook(keep)
+    try:
+        yield read
+    finally:
+        handle.remove()
+
+
+def _source_stack(loaded: Loaded, place: Place) -> Stack:
+    """The stack that reads the tokens whose keys the place attends to."""
+    if place.attention.crossing:
+        assert isinstance(loaded.model, EncoderDecoder)
+        return loaded.model.encoder
+    return place.stack
+
+
+def _check(model: object, way: object, source: object, query: object) -> None:
+    if not isinstance(model, Loaded):
+        raise InputError(
+            f"ablate wants a model of ch.load; got {type(model).__name__}.",
+            hint="ch.load takes transformers models of a known family as well.",
+        )
+    if way not in ("zero", "mean"):
+        raise InputError(f"way is 'zero' or 'mean'; got {way!r}.")
+    if source is not None and (isinstance(source, bool) or not isinstance(source, int | str)):
+        raise InputError(f"source is a text or a position; got {type(source).__name__}.")
+    if source is not None and way == "mean":
+        raise InputError("a single edge is taken away; way='mean' is for whole outputs.")
+    if isinstance(source, int):
+        whole_number("source", source, least=0)
+    if query is not None:
+        whole_number("query", query, least=0)
+        if source is None:
+            raise InputError("query chooses among edges: it needs a source.")

@@ -1,0 +1,129 @@
+"""``patch``: run a model with some outputs taken from its run on another text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from clearhead.arguments import whole_number
+from clearhead.checkpoints.load import Loaded
+from clearhead.errors import InputError
+from clearhead.explain.interventions.places import Place, places_of
+from clearhead.explain.make_look import evaluating, read_passage
+
+
+@contextmanager
+def patch(
+    model: Loaded, donor: str, at: str | Sequence[str], *, position: int | None = None
+) -> Iterator[None]:
+    """Put outputs of another text in the place of the model's own while the block runs.
+
+    Position by position: the output at token 4 of the donor replaces the one at token 4. So the two
+    texts must have as many tokens as each other, unless one ``position`` is chosen.
+
+        >>> import torch, clearhead as ch
+        >>> from clearhead.checkpoints.load import Loaded
+        >>> config = ch.ModelConfig(
+        ...     kind="decoder", vocab=97, context=64, model=24, layers=2, heads=3, feed_forward=48
+        ... )
+        >>> from pathlib import Path
+        >>> from clearhead.text.characters import CharacterTokenizer
+        >>> letters = CharacterTokenizer("abc ")
+        >>> loaded = Loaded("small", Path(), ch.Decoder(config).eval(), config, letters)
+        >>> ids = torch.tensor([letters.encode("a b a")])
+        >>> with ch.patch(loaded, "a c a", at=["L0", "L1H2"]):
+        ...     logits = loaded.model(ids)
+
+    Args:
+        model: a decoder or encoder of ``ch.load``.
+        donor: the text whose outputs are taken.
+        at: "L23H4" for a head, "L23" for all heads of a layer, "L23F" for its feed-forward layer;
+            or several of these.
+        position: only at this token; otherwise at all of them.
+
+    Raises:
+        InputError: there is no such head or layer; or the texts do not fit each other.
+    """
+    if not isinstance(model, Loaded):
+        raise InputError(f"patch wants a model of ch.load; got {type(model).__name__}.")
+    if model.config.kind == "encoder-decoder":
+        raise InputError("patch is for decoders and encoders; this is an encoder-decoder.")
+    if position is not None:
+        whole_number("position", position, least=0)
+    places = places_of(model, at)
+    outputs = outputs_of(model, donor, places)
+    with ExitStack() as hooks:
+        for place, output in zip(places, outputs, strict=True):
+            hooks.callback(_patched(place, output, position).remove)
+        yield
+
+
+def outputs_of(
+    loaded: Loaded, text: str, places: Sequence[Place]
+) -> list[Float[Tensor, "query width"]]:
+    """What each place put out for a text: heads side by side, or a feed-forward layer's output."""
+    kept: dict[int, Tensor] = {}
+    ids = [token.id for token in read_passage(loaded, text).tokens]
+    with ExitStack() as hooks, evaluating(loaded):
+        for number, place in enumerate(places):
+            hooks.callback(_recorded(place, kept, number).remove)
+        loaded.model(torch.tensor([ids], device=next(loaded.model.parameters()).device))
+    return [kept[number] for number in range(len(places))]
+
+
+def _recorded(place: Place, kept: dict[int, Tensor], number: int) -> Any:
+    def keep_inputs(_module: nn.Module, args: tuple[Tensor, ...]) -> None:
+        kept[number] = args[0][0].detach().clone()
+
+    def keep_output(_module: nn.Module, _args: Any, output: Tensor) -> None:
+        kept[number] = output[0].detach().clone()
+
+    if place.heads:
+        return place.attention.output.register_forward_pre_hook(keep_inputs)
+    return place.layer.register_forward_hook(keep_output)
+
+
+def _patched(place: Place, donor: Float[Tensor, "query width"], position: int | None) -> Any:
+    def replace_heads(_module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        joined = args[0].clone()
+        for head in place.heads:
+            columns = place.columns(head)
+            _replace(joined[..., columns], donor[:, columns], position, place.name)
+        return (joined, *args[1:])
+
+    def replace_whole(_module: nn.Module, _args: Any, output: Tensor) -> Tensor:
+        output = output.clone()
+        _replace(output, donor, position, place.name)
+        return output
+
+    if place.heads:
+        return place.attention.output.register_forward_pre_hook(replace_heads)
+    return place.layer.register_forward_hook(replace_whole)
+
+
+def _replace(
+    own: Float[Tensor, "batch query width"],
+    donor: Float[Tensor, "donated width"],
+    position: int | None,
+    name: str,
+) -> None:
+    many, donated = own.shape[1], donor.shape[0]
+    if position is None:
+        if many != donated:
+            raise InputError(
+                f"{name} is patched token by token, but the texts have {many} and {donated} "
+                "tokens.",
+                hint="choose texts of equal length, or one position.",
+            )
+        own[:] = donor
+        return
+    if position >= min(many, donated):
+        raise InputError(
+            f"position {position} is not in both texts: they have {many} and {donated} tokens."
+        )
+    own[:, position] = donor[position]
