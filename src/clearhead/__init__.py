@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from clearhead.checkpoints.load import load as load
     from clearhead.checkpoints.save import save as save
     from clearhead.errors import ClearheadError as ClearheadError
+    from clearhead.explain.interventions.ablate import ablate as ablate
+    from clearhead.explain.interventions.patch import patch as patch
     from clearhead.generation.beam_search import beam_search as beam_search
     from clearhead.generation.generate import generate as generate
     from clearhead.generation.session import Session as Session
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from clearhead.views.looking import look as look
     from clearhead.views.looking import steps as steps
     from clearhead.views.roles.shown import roles as roles
+    from clearhead.views.why.shown import why as why
 
 __version__ = "0.1.0"
 
@@ -61,6 +64,7 @@ _HOMES = {
     "MultiHeadAttention": "clearhead.layers.multi_head",
     "Seen": "clearhead.trace.seen",
     "Session": "clearhead.generation.session",
+    "ablate": "clearhead.explain.interventions.ablate",
     "attention": "clearhead.attention.dot_product",
     "attention_steps": "clearhead.attention.steps",
     "beam_search": "clearhead.generation.beam_search",
@@ -71,6 +75,7 @@ _HOMES = {
     "look": "clearhead.views.looking",
     "masks": "clearhead.attention.masks",
     "open_trace": "clearhead.trace.trace_file",
+    "patch": "clearhead.explain.interventions.patch",
     "roles": "clearhead.views.roles.shown",
     "save": "clearhead.checkpoints.save",
     "selfish_attention": "clearhead.attention.selfish",
@@ -78,6 +83,7 @@ _HOMES = {
     "to_torch": "clearhead.layers.torch_weights",
     "train": "clearhead.training.run",
     "watch": "clearhead.trace.watching.watch",
+    "why": "clearhead.views.why.shown",
 }
 __all__ = [*_HOMES, "__version__"]
 __getattr__, __dir__ = lazy(__name__, _HOMES)

@@ -5,7 +5,8 @@
 ``help_texts``, ``sampling_options``,                 options and texts that commands share
 ``looking_options``
 ``loading``, ``preparing``                            lines and bars for those who wait
-``look``, ``steps``, ``map``, ``heads``, ``diff``     commands that show attention
+``look``, ``why``, ``steps``, ``map``,                commands that show attention, and why
+``heads``, ``diff``                                   a model predicts what it predicts
 ``generate``, ``chat``, ``translate``                 commands that run models
 ``models``                                            the command that lists and fetches models
 ``train``, ``train_view``                             the command that trains, and its progress bar

@@ -12,7 +12,7 @@ from clearhead.cli.help_texts import examples
 from clearhead.errors import ClearheadError
 
 SECTIONS = {
-    "See attention": ("look", "steps", "map", "heads", "diff"),
+    "See attention": ("look", "why", "steps", "map", "heads", "diff"),
     "Run models": ("generate", "chat", "translate"),
     "Get models": ("models", "train"),
 }

@@ -64,7 +64,7 @@ def make_look(
             f"look wants a model from clearhead.load, or a trace; got {type(model).__name__}.",
             hint="of any torch model: with ch.watch(model) as seen: model(…), then look(seen).",
         )
-    seen, written = _read(model, _checked(text), source, generate)
+    seen, written = _read(model, checked_text(text), source, generate)
     return Look(
         seen, aids=aids, word=word, head=head, model=model.model, written=written, name=model.name
     )
@@ -78,7 +78,7 @@ def _read(
     if kind == "encoder-decoder":
         if source is None:
             return _translated(loaded, text, count or TRANSLATED)
-        return _teacher_forced(loaded, _checked(source), text)
+        return _teacher_forced(loaded, checked_text(source), text)
     if source is not None:
         raise InputError(f"a source is for encoder-decoders; {loaded.name} is a {kind}.")
     if count and kind != "decoder":
@@ -171,7 +171,8 @@ def _row(loaded: Loaded, ids: list[int]) -> Tensor:
     return torch.tensor([ids], device=next(loaded.model.parameters()).device)
 
 
-def _checked(text: object) -> str:
+def checked_text(text: object) -> str:
+    """The text, if it is one and not empty."""
     if not isinstance(text, str):
         raise InputError(f"a text is wanted to look at; got {type(text).__name__}.")
     if not text.strip():

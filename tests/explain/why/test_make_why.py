@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ import clearhead as ch
 from clearhead.checkpoints.load import Loaded
 from clearhead.explain.why.make_why import make_why
 from clearhead.explain.why.parts import Why
-from tests.shared.tiny_models import ALL, DECODERS, ENCODER_DECODERS, make_tiny, token_ids
+from tests.shared.tiny_models import ALL, DECODERS, ENCODER_DECODERS, Tiny, token_ids
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 PREDICTING = [*DECODERS, "bert-masked", "distilbert-masked", *ENCODER_DECODERS]
 
 
@@ -25,7 +27,7 @@ def explained(loaded: Loaded, length: int = 11, **options: Any) -> Why:
         options["source"] = token_ids(7).tolist()
     if loaded.config.kind == "encoder":
         options.setdefault("position", 5)
-    return make_why(loaded, ids.tolist(), **options)
+    return make_why(loaded, ids.tolist(), effects=False, **options)
 
 
 def own_logits(loaded: Loaded, why: Why, length: int = 11) -> Any:
@@ -39,8 +41,10 @@ def own_logits(loaded: Loaded, why: Why, length: int = 11) -> Any:
 
 
 @pytest.mark.parametrize("name", PREDICTING)
-def test_the_parts_add_up_to_the_logits_of_every_family(name: str, tmp_path: Path) -> None:
-    loaded = make_tiny(name, tmp_path).loaded
+def test_the_parts_add_up_to_the_logits_of_every_family(
+    name: str, tiny: Callable[[str], Tiny]
+) -> None:
+    loaded = tiny(name).loaded
     for token, instead in ((13, None), (17, 29)):
         why = explained(loaded, token=token, instead=instead)
         assert why.proof.exact, why.proof
@@ -78,7 +82,7 @@ def random_decoder(seed: int = 0, **changes: Any) -> Loaded:
     """A decoder whose every parameter, biases and norms too, is random."""
     config = ch.ModelConfig(**SIZES | changes)
     torch.manual_seed(seed)
-    model = ch.Decoder(config).eval()
+    model = ch.Decoder(config).eval().requires_grad_(False)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_(std=0.25)
@@ -181,9 +185,9 @@ def test_bad_arguments_are_explained(options: dict[str, Any], message: str) -> N
 
 
 @pytest.mark.parametrize("name", ["bert", "bert-labels"])
-def test_models_that_predict_no_tokens_are_refused(name: str, tmp_path: Path) -> None:
+def test_models_that_predict_no_tokens_are_refused(name: str, tiny: Callable[[str], Tiny]) -> None:
     with pytest.raises(ch.ClearheadError, match="predicts no tokens: it is an encoder"):
-        explained(make_tiny(name, tmp_path).loaded, token=5)
+        explained(tiny(name).loaded, token=5)
 
 
 def test_a_text_of_several_tokens_is_shown_split() -> None:

@@ -62,6 +62,9 @@ def ablate(
     _check(model, way, source, query)
     places = places_of(model, heads)
     if source is not None:
+        for place in places:
+            if not place.heads:
+                raise InputError(f"{place.name}: edges are those of heads; this has no sources.")
         without = _without_edges(model, places, source, query)
     else:
         without = _without_outputs(
@@ -179,7 +182,7 @@ def _reading(stack: Stack) -> Iterator[list[Int[Tensor, "batch query"]]]:
     """The ids that a stack reads, call after call; a new text begins at position 0."""
     read: list[Tensor] = []
 
-    def keep(_module: nn.Module, args: tuple[Tensor, ...]) -> None:
+    def keep(_module: nn.Module, args: tuple[Any, ...]) -> None:
         ids, positions = args[0], args[1]
         if int(positions.min()) <= stack.config.position_offset:
             read.clear()

@@ -14,7 +14,7 @@ from clearhead.arguments import whole_number
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.explain.interventions.places import Place, places_of
-from clearhead.explain.make_look import evaluating, read_passage
+from clearhead.explain.make_look import checked_text, evaluating, read_passage
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def outputs_of(
 ) -> list[Float[Tensor, "query width"]]:
     """What each place put out for a text: heads side by side, or a feed-forward layer's output."""
     kept: dict[int, Tensor] = {}
-    ids = [token.id for token in read_passage(loaded, text).tokens]
+    ids = [token.id for token in read_passage(loaded, checked_text(text)).tokens]
     with ExitStack() as hooks, evaluating(loaded):
         for number, place in enumerate(places):
             hooks.callback(_recorded(place, kept, number).remove)

@@ -6,8 +6,7 @@ target with the head − target without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
@@ -15,45 +14,12 @@ from torch import Tensor
 
 from clearhead.explain.interventions.every_head import rows_of, states_without_each
 from clearhead.explain.make_look import evaluating
-from clearhead.explain.why.parts import Why
+from clearhead.explain.why.parts import Effect, Effects, Why
 from clearhead.explain.why.prediction_run import PredictionRun, token_embedding
 from clearhead.models.encoder_decoder import EncoderDecoder
 
 MOST_TOKENS = 60_000  # of all rows together
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Effect:
-    """One head or feed-forward layer, ablated in a real run."""
-
-    name: str
-    direct: float  # its part of the sum
-    total: float  # target with it − target without it
-    probability: float  # of the token, without it
-
-    @property
-    def survives(self) -> bool:
-        """True if ablation confirms the direct part: same sign, and at least a quarter of it."""
-        return self.direct * self.total > 0 and abs(self.total) >= abs(self.direct) / 4
-
-
-@dataclass(frozen=True)
-class Effects:
-    """The effects of all heads and feed-forward layers, the largest first."""
-
-    all: tuple[Effect, ...]
-    target: float  # of the model as it is
-    probability: float  # of the token, as it is
-
-    def of(self, name: str) -> Effect | None:
-        """The effect of one head or layer; None if it was not measured."""
-        return next((one for one in self.all if one.name == name), None)
-
-    def rank_correlation(self, names: Iterable[str] | None = None) -> float:
-        """Spearman's correlation of direct parts and total effects; NaN for fewer than three."""
-        chosen = self.all if names is None else [one for one in self.all if one.name in set(names)]
-        return spearman([one.direct for one in chosen], [one.total for one in chosen])
 
 
 def fits(run: PredictionRun) -> bool:
@@ -77,20 +43,6 @@ def effects_of(run: PredictionRun, why: Why, progress: Progress | None = None) -
     ]
     ordered = tuple(sorted(found, key=lambda one: -abs(one.total)))
     return Effects(ordered, base, probabilities[0])
-
-
-def spearman(first: list[float], second: list[float]) -> float:
-    """The rank correlation of two lists; ties share their mean rank."""
-    if len(first) < 3:
-        return float("nan")
-    ranks = torch.stack([_ranks(torch.tensor(numbers)) for numbers in (first, second)])
-    return float(torch.corrcoef(ranks)[0, 1])
-
-
-def _ranks(numbers: Float[Tensor, " many"]) -> Float[Tensor, " many"]:
-    below = (numbers[:, None] > numbers).sum(dim=1)
-    equal = (numbers[:, None] == numbers).sum(dim=1)
-    return below.double() + (equal.double() + 1) / 2
 
 
 def _states(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from clearhead.errors import InputError
 from clearhead.explain.marks import marks_of
 from clearhead.explain.pictures import Mark
 from clearhead.explain.why.direction import Direction
+from clearhead.explain.why.effects import Progress, effects_of, fits
 from clearhead.explain.why.parts import HeadPart, LayerPart, SourcePart, Why, WhyProof
 from clearhead.explain.why.prediction_run import PredictionRun, Text, run_for
 from clearhead.explain.why.sublayers import AttentionRows, Captured, Sublayer
@@ -35,11 +36,16 @@ def make_why(
     instead: int | str | None = None,
     position: int | str | None = None,
     source: Text | None = None,
+    effects: bool | None = None,
+    progress: Progress | None = None,
 ) -> Why:
     """Explain a prediction of the model: see :func:`clearhead.why`."""
     run = run_for(loaded, text, position=position, source=source)
     chosen, other = _tokens(loaded, run.logits, token, instead)
-    return explain(run, chosen, other)
+    why = explain(run, chosen, other)
+    if effects is False or (effects is None and not fits(run)):
+        return why
+    return replace(why, effects=effects_of(run, why, progress))
 
 
 def explain(run: PredictionRun, token: int, instead: int | None) -> Why:
@@ -254,6 +260,11 @@ def _notes(loaded: Loaded, split: _Split) -> tuple[str, ...]:
         "does through later layers is not in it.",
         "Norms are linear once their scale is known; the scales are those of this run.",
     ]
+    if loaded.config.kind == "decoder":
+        notes.append(
+            "The first word is an attention sink: many heads put weight there that they do not "
+            "need, whatever the word is."
+        )
     if loaded.config.output_softcap is not None:
         cap = loaded.config.output_softcap
         notes.append(f"The logits are capped at ±{cap:g} after the sum: {cap:g}·tanh(sum/{cap:g}).")

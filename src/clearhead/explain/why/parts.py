@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,6 +69,39 @@ class WhyProof:
         return max(self.error, self.attention_error) <= TOLERANCE
 
 
+@dataclass(frozen=True)
+class Effect:
+    """One head or feed-forward layer, ablated in a real run."""
+
+    name: str
+    direct: float  # its part of the sum
+    total: float  # target with it − target without it
+    probability: float  # of the token, without it
+
+    @property
+    def survives(self) -> bool:
+        """True if ablation confirms the direct part: same sign, and at least a quarter of it."""
+        return self.direct * self.total > 0 and abs(self.total) >= abs(self.direct) / 4
+
+
+@dataclass(frozen=True)
+class Effects:
+    """The effects of all heads and feed-forward layers, the largest first."""
+
+    all: tuple[Effect, ...]
+    target: float  # of the model as it is
+    probability: float  # of the token, as it is
+
+    def of(self, name: str) -> Effect | None:
+        """The effect of one head or layer; None if it was not measured."""
+        return next((one for one in self.all if one.name == name), None)
+
+    def rank_correlation(self, names: Iterable[str] | None = None) -> float:
+        """Spearman's correlation of direct parts and total effects; NaN for fewer than three."""
+        chosen = self.all if names is None else [one for one in self.all if one.name in set(names)]
+        return spearman([one.direct for one in chosen], [one.total for one in chosen])
+
+
 @dataclass(frozen=True, eq=False)
 class Why:
     """A logit, or the difference of two, as a sum of what every part of the model added."""
@@ -91,6 +125,7 @@ class Why:
     layers: tuple[LayerPart, ...]
     proof: WhyProof
     notes: tuple[str, ...]
+    effects: Effects | None = None  # None: not measured
 
     @property
     def what(self) -> str:
@@ -119,3 +154,17 @@ class Why:
 
     def __repr__(self) -> str:
         return f"Why({self.what} = {self.total:.3f}, {shortened(self.text)!r})"
+
+
+def spearman(first: list[float], second: list[float]) -> float:
+    """The rank correlation of two lists; ties share their mean rank."""
+    if len(first) < 3:
+        return float("nan")
+    ranks = [_ranks(np.array(numbers)) for numbers in (first, second)]
+    return float(np.corrcoef(ranks)[0, 1])
+
+
+def _ranks(numbers: Float[np.ndarray, " many"]) -> Float[np.ndarray, " many"]:
+    below = (numbers[:, None] > numbers).sum(axis=1)
+    equal = (numbers[:, None] == numbers).sum(axis=1)
+    return np.asarray(below + (equal + 1) / 2, dtype=np.float64)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
-from clearhead.explain.make_look import evaluating, read_passage
+from clearhead.explain.make_look import checked_text, evaluating, read_passage
 from clearhead.explain.marks import find_mark, marks_of
 from clearhead.explain.why.sublayers import Capture, Captured
 from clearhead.explain.why.target import no_predictions, token_text
@@ -72,7 +72,7 @@ def run_for(
 
 def _read(loaded: Loaded, text: Text) -> Passage:
     if isinstance(text, str):
-        return read_passage(loaded, text)
+        return read_passage(loaded, checked_text(text))
     ids = prompt_ids(loaded, text)
     return Passage("", tuple(Token(id, token_text(loaded, id), 0, 0, False) for id in ids))
 

@@ -1,0 +1,70 @@
+"""``clearhead why``: which words and heads made a prediction, as an exact sum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clearhead.cli.help_texts import DEFAULT_MODEL, MODEL_OR_DEFAULT, SectionedCommand, examples
+from clearhead.cli.loading import waiting
+from clearhead.cli.looking_options import (
+    model_of,
+    output_options,
+    show_or_write,
+    text_of,
+    try_next,
+)
+
+if TYPE_CHECKING:
+    from clearhead.views.why.shown import ShownWhy
+
+SENTENCE = "The capital of France is"
+
+
+@click.command(
+    "why",
+    cls=SectionedCommand,
+    short_help="Show which words and heads made a prediction.",
+    epilog=examples(
+        "clearhead why",
+        'clearhead why "The capital of France is" --token " Paris" --instead " London"',
+        'clearhead why "Students opened their books" --position their --html why.html --open',
+        'clearhead why "2021-" --model dates --source "3rd of March 2021"',
+    ),
+)
+@click.argument("text", metavar="[TEXT|FILE]", required=False)
+@click.option("--model", "-m", help=MODEL_OR_DEFAULT)
+@click.option("--token", "-t", help="Token to explain, with its space: ' Paris'. Default: the "
+              "likeliest.")  # fmt: skip
+@click.option("--instead", "-i", help="Token to compare it with. With neither token: the second "
+              "likeliest.")  # fmt: skip
+@click.option("--position", "-p", help="Word whose prediction is explained: their; they#2; 3 for "
+              "word 3. Default: the last.")  # fmt: skip
+@click.option("--source", help="For an encoder-decoder: the text that its encoder reads.")
+@click.option("--ablate/--no-ablate", "effects", default=None,
+              help="Run the model without each head. Default: if the text is short.")  # fmt: skip
+@output_options
+def command(text: str | None = None, model: str | None = None, **options: Any) -> None:
+    """Show which words and heads made the model predict a token after TEXT.
+
+    The logit of the token, or the difference of two, is an exact sum over all heads and words.
+    Beside each head stands what changes without it, measured in a real run.
+    """
+    loaded = model_of(model)
+    shown = _explained(loaded, SENTENCE if text is None else text_of(text), options)
+    if show_or_write(shown, options):
+        named = "" if loaded.name == DEFAULT_MODEL else f" --model {loaded.name}"
+        try_next(
+            f"why{'' if text is None else ' …'}{named} --html why.html --open   # every head",
+            'why "your own text" --token " this" --instead " that"',
+            "why --help",
+        )
+
+
+def _explained(loaded: Any, text: str, options: dict[str, Any]) -> ShownWhy:
+    from clearhead.views.why.shown import why
+
+    chosen = {name: options[name] for name in ("token", "instead", "position", "source", "effects")}
+    with waiting("explaining …"):
+        return why(loaded, text, **chosen)
