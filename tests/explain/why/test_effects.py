@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +11,8 @@ import torch
 import clearhead as ch
 from clearhead.explain.why.effects import effects_of, fits
 from clearhead.explain.why.make_why import explain, make_why
-from clearhead.explain.why.parts import spearman
 from clearhead.explain.why.prediction_run import run_for
-from tests.explain.why.test_make_why import random_decoder
+from tests.shared.explained_models import random_decoder
 from tests.shared.tiny_models import Tiny, token_ids
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -88,13 +86,6 @@ def test_a_planted_head_is_found_with_its_size() -> None:
     expected = float((written * weight * scale)[0] * 5)
     expected += float(others.double() @ (written * weight * scale)[1:])
     assert planted.value == pytest.approx(expected, rel=1e-6)
-
-
-def test_rank_correlation_by_hand() -> None:
-    assert spearman([1.0, 2.0, 3.0], [10.0, 20.0, 30.0]) == pytest.approx(1)
-    assert spearman([1.0, 2.0, 3.0], [3.0, 2.0, 1.0]) == pytest.approx(-1)
-    assert spearman([1.0, 2.0, 2.0, 4.0], [1.0, 2.0, 3.0, 4.0]) == pytest.approx(0.9486833)
-    assert math.isnan(spearman([1.0, 2.0], [1.0, 2.0]))  # too few
 
 
 def test_long_texts_are_not_ablated_unless_asked() -> None:

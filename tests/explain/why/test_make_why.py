@@ -15,6 +15,7 @@ import clearhead as ch
 from clearhead.checkpoints.load import Loaded
 from clearhead.explain.why.make_why import make_why
 from clearhead.explain.why.parts import Why
+from tests.shared.explained_models import random_decoder
 from tests.shared.tiny_models import ALL, DECODERS, ENCODER_DECODERS, Tiny, token_ids
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -69,26 +70,9 @@ def test_every_family_that_predicts_is_walked_over() -> None:
     assert set(ALL) - set(PREDICTING) == others
 
 
-SIZES: dict[str, Any] = {
-    "kind": "decoder", "vocab": 97, "context": 61, "model": 42, "layers": 3, "heads": 6,
-    "key_dim": 10, "feed_forward": 67,
-}  # fmt: skip
 GRID = list(
     product(["before", "after", "around"], ["layer", "rms"], ["rotary", "learned", "alibi"])
 )
-
-
-def random_decoder(seed: int = 0, **changes: Any) -> Loaded:
-    """A decoder whose every parameter, biases and norms too, is random."""
-    config = ch.ModelConfig(**SIZES | changes)
-    torch.manual_seed(seed)
-    model = ch.Decoder(config).eval().requires_grad_(False)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(std=0.25)
-            if parameter.ndim == 1:
-                parameter.add_(0.8)
-    return Loaded("random", Path(), model, config, None)
 
 
 @pytest.mark.parametrize(("place", "norm", "positions"), GRID)

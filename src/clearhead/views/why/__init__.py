@@ -1,1 +1,5 @@
-"""Pictures of a prediction and its parts, in every format; ``text`` has their words."""
+"""Pictures of a prediction and its parts; the order in which to read them.
+
+``text`` has the words and numbers of all of them; ``terminal``, ``svg``, ``html`` and ``tables``
+(CSV) draw. ``shown`` is ``ch.why`` and what it returns.
+"""

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from clearhead.explain.why.parts import Effect, WhyProof, spearman
+from tests.shared.explained_models import shown_why, why_of_a_date
+
+
+def test_rank_correlation_by_hand() -> None:
+    assert spearman([1.0, 2.0, 3.0], [10.0, 20.0, 30.0]) == pytest.approx(1)
+    assert spearman([1.0, 2.0, 3.0], [3.0, 2.0, 1.0]) == pytest.approx(-1)
+    assert spearman([1.0, 2.0, 2.0, 4.0], [1.0, 2.0, 3.0, 4.0]) == pytest.approx(0.9486833)
+    assert math.isnan(spearman([1.0, 2.0], [1.0, 2.0]))  # too few
+
+
+def test_ablation_confirms_a_part_of_the_same_sign_and_size() -> None:
+    assert Effect("L0H0", 2.0, 0.5, 0.1).survives
+    assert not Effect("L0H0", 2.0, 0.4, 0.1).survives
+    assert not Effect("L0H0", 2.0, -3.0, 0.1).survives
+    assert Effect("L0H0", -2.0, -3.0, 0.1).survives
+
+
+def test_a_proof_needs_both_checks() -> None:
+    assert WhyProof(1.0, 1.0, 1e-6, 1e-6).exact
+    assert not WhyProof(1.0, 1.1, 1e-3, 1e-6).exact
+    assert not WhyProof(1.0, 1.0, 1e-6, 1e-3).exact
+
+
+def test_all_heads_as_a_grid() -> None:
+    why = shown_why().insight
+    names, grid = why.grid()
+    assert names == ("L0", "L1", "L2") and grid.shape == (3, 6)
+    for part in why.heads:
+        layer, head = int(part.name[1]), int(part.name[3])
+        assert grid[layer, head] == part.value
+    names, grid = why_of_a_date().insight.grid()
+    assert names == ("L0", "C0") and not np.isnan(grid).any()
+
+
+def test_what_a_total_is_in_words() -> None:
+    assert shown_why().what == "logit of '#13' − logit of '#29'"

@@ -1,0 +1,42 @@
+"""Models whose predictions are explained: random decoders, and two explanations made once."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import clearhead as ch
+from clearhead.checkpoints.load import Loaded
+from clearhead.views.why.shown import ShownWhy
+from tests.shared.tiny_models import token_ids
+
+SIZES: dict[str, Any] = {
+    "kind": "decoder", "vocab": 97, "context": 61, "model": 42, "layers": 3, "heads": 6,
+    "key_dim": 10, "feed_forward": 67,
+}  # fmt: skip
+
+
+def random_decoder(seed: int = 0, **changes: Any) -> Loaded:
+    """A decoder whose every parameter, biases and norms too, is random."""
+    config = ch.ModelConfig(**SIZES | changes)
+    torch.manual_seed(seed)
+    model = ch.Decoder(config).eval().requires_grad_(False)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(std=0.25)
+            if parameter.ndim == 1:
+                parameter.add_(0.8)
+    return Loaded("random", Path(), model, config, None)
+
+
+@cache
+def shown_why() -> ShownWhy:
+    return ch.why(random_decoder(), token_ids(7).tolist(), 13, 29)
+
+
+@cache
+def why_of_a_date() -> ShownWhy:
+    return ch.why("dates", "2021-", source="3rd of March 2021")

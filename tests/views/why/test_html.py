@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from clearhead.views.why.text import signed
+from tests.shared.chromium import page_at
+from tests.shared.explained_models import shown_why, why_of_a_date
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, True)])
+def test_a_head_opens_by_a_click_in_the_map(tmp_path: Path, width: int, dark: bool) -> None:
+    strongest = shown_why().heads[0]
+    with page_at(tmp_path, shown_why().html(), width=width, dark=dark) as page:
+        assert page.locator("h1").inner_text().startswith("Why “#13” and not “#29”?")
+        cell = page.locator(f'nav a[href="#why-{strongest.name}"]')
+        assert cell.get_attribute("aria-label") == f"{strongest.name}: {signed(strongest.value)}"
+        cell.click()
+        rows = page.locator(f"#why-{strongest.name} table tr")
+        first = rows.nth(1).inner_text().split()
+        source = strongest.sources[0]
+        weight = source.weight
+        assert weight is not None
+        assert first == [source.mark.text, f"{weight:.4f}", signed(source.value, 4).strip()]
+        numbers = [one.inner_text() for one in page.locator(".word small").all()]
+        values = {one.column: one.value for one in shown_why().sources}
+        assert [one.strip() for one in numbers] == [
+            signed(values[column]).strip() for column in range(7)
+        ]
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.browser
+def test_the_page_of_an_encoder_decoder_shows_both_texts(tmp_path: Path) -> None:
+    with page_at(tmp_path, why_of_a_date().html()) as page:
+        assert page.locator(".sentence").count() == 2
+        assert "March" in page.locator(".sentence").first.inner_text()
