@@ -1,7 +1,8 @@
 """The pictures in the README, made by clearhead itself: ``python docs/readme_pictures.py``.
 
 ``they.svg`` shows what one word attends to in one head. ``dates.svg`` shows cross-attention: what
-the built-in model read while it wrote a date. ``roles.svg`` shows the roles of minilm's heads.
+the built-in model read while it wrote a date. ``why.svg`` shows
+which words and heads made a prediction. ``roles.svg`` shows the roles of minilm's heads.
 ``look.png`` is the interactive page as Chromium shows it (with ``playwright``; left as it is where
 that is missing).
 """
@@ -29,6 +30,11 @@ def draw_word(out: Path) -> None:
 def draw_dates(out: Path) -> None:
     """Cross-attention of the built-in model: written words (rows) to the words that it read."""
     ch.look(ch.load("dates"), DATE).head("C0H0").save(out)
+
+
+def draw_why(out: Path) -> None:
+    """Why SmolLM2 says Paris and not London."""
+    ch.why("smollm2", "The capital of France is", " Paris", " London").save(out)
 
 
 def draw_roles(out: Path) -> None:
@@ -59,6 +65,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     draw_word(FOLDER / "they.svg")
     draw_dates(FOLDER / "dates.svg")
+    draw_why(FOLDER / "why.svg")
     draw_roles(FOLDER / "roles.svg")
     try:
         photograph_page(FOLDER / "look.png")

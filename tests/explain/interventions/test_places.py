@@ -8,7 +8,7 @@ from clearhead.explain.interventions.places import layers_of, places_of
 
 def test_every_layer_has_a_name() -> None:
     names = [name for name, _ in layers_of(ch.load("dates"))]
-    assert names == ["E0", "E0F", "L0", "C0", "L0F"]
+    assert names == ["E0", "E0F", "E1", "E1F", "L0", "C0", "L0F"]
 
 
 def test_names_of_heads_and_layers() -> None:

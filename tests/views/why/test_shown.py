@@ -13,7 +13,7 @@ from tests.shared.explained_models import random_decoder, shown_why, why_of_a_da
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def test_hostile_texts_are_escaped(tmp_path: Path) -> None:
+def test_hostile_texts_are_escaped() -> None:
     loaded = random_decoder(vocab=16)
     hostile = "<u>&\"'\x1b[31m</u>"
     tokenizer = CharacterTokenizer("".join(sorted(set(hostile))))

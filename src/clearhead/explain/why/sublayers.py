@@ -35,7 +35,7 @@ class AttentionRows:
     """
 
     module: MultiHeadAttention
-    weights: tuple[Float[Tensor, "head reach"], ...]  # float64, one for each position
+    weights: tuple[Float[Tensor, "head _"], ...]  # float64, one for each position
     keys: tuple[range, ...]
     values: Float[Tensor, "kv_head key value_dim"]
 

@@ -10,6 +10,7 @@ from rich.style import Style
 from rich.text import Text
 
 from clearhead.explain.why.parts import Why
+from clearhead.views.escape import visible_text
 from clearhead.views.terminal.parts import (
     ACCENT,
     HEIGHTS,
@@ -43,7 +44,8 @@ WORDS = 8  # sources that get a bar
 
 def why_parts(why: Why, width: int) -> Iterator[RenderableType]:
     """The text, the words, the heads, how the sum grows, and the checks."""
-    yield Text(f"  {cut(why.text, width - 3)}" if why.text else "", style=QUIET)
+    text = visible_text(" ".join(why.text.split()))
+    yield Text(f"  {cut(text, width - 3)}", style=QUIET)
     yield Text(f"  → {cut(prediction(why), width - 5)}", style=ACCENT)
     yield Text()
     yield Text(f"  {cut(headline(why), width - 3)}", style="bold")
