@@ -1,7 +1,7 @@
 """Why a model predicts what it predicts: a logit as an exact sum; the order in which to read it.
 
 ``prediction_run`` runs the model; ``sublayers`` keeps what each sublayer read and wrote at one
-position. ``target`` turns a token, or two, into a ``direction``, which is followed back through the
-norms. ``make_why`` multiplies: every head's part for every source. ``effects`` ablates the heads in
-real runs. ``parts`` is the result.
+position. ``target`` turns a token, or two, into a ``direction``, which ``splitting`` follows back:
+every head's part for every source. ``make_why`` puts the ``parts`` together; ``effects`` ablates
+the heads in real runs. ``score`` takes a score of attention apart in the same way.
 """

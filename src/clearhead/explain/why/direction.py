@@ -50,9 +50,17 @@ class Direction:
         gates = torch.where(inputs == 0, torch.zeros_like(inputs), outputs / inputs)
         return Direction(self.vector * gates, self.constants)
 
-    def with_constant(self, name: str, value: float) -> Direction:
-        """The same vector, with one more constant."""
-        return Direction(self.vector, self.constants | {name: value})
+    @staticmethod
+    def normed(norm: nn.Module, states: Float[Tensor, " model"]) -> Float[Tensor, " model"]:
+        """The states behind a norm, in float64."""
+        weight, bias = _norm_weight(norm), getattr(norm, "bias", None)
+        if isinstance(norm, nn.LayerNorm):
+            scaled = (states - states.mean()) / (states.var(correction=0) + norm.eps).sqrt()
+        else:
+            assert isinstance(norm, RMSNorm)
+            scaled = states / (states.square().mean() + norm.epsilon).sqrt()
+        found = scaled * weight
+        return found if bias is None else found + bias.detach().double()
 
     def _moved(self, vector: Tensor, bias: Tensor | None, name: str) -> Direction:
         constants = dict(self.constants)

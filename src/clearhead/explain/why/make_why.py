@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import numpy as np
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -14,18 +12,16 @@ from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.explain.marks import marks_of
 from clearhead.explain.pictures import Mark
-from clearhead.explain.why.direction import Direction
 from clearhead.explain.why.effects import Progress, effects_of, fits
 from clearhead.explain.why.parts import HeadPart, LayerPart, SourcePart, Why, WhyProof
 from clearhead.explain.why.prediction_run import PredictionRun, Text, run_for
-from clearhead.explain.why.sublayers import AttentionRows, Captured, Sublayer
+from clearhead.explain.why.splitting import Split, split_stream
 from clearhead.explain.why.target import (
     head_direction,
     predicted,
     softcap_of,
     token_id,
 )
-from clearhead.layers.embedding import Embedding
 
 
 def make_why(
@@ -52,7 +48,10 @@ def explain(run: PredictionRun, token: int, instead: int | None) -> Why:
     """Take the prediction of a run apart."""
     loaded, captured = run.loaded, run.captured
     state = captured.final[0]
-    split = _split(captured, head_direction(loaded, state, token, instead), run)
+    direction = head_direction(loaded, state, token, instead)
+    if captured.stack.norm is not None:
+        direction = direction.before_norm(captured.stack.norm, captured.stream[0], "final norm")
+    split = split_stream(captured, 0, captured.sublayers, direction, run.id)
     named = predicted(loaded, run.logits, token)
     other = None if instead is None else predicted(loaded, run.logits, instead)
     columns = marks_of(run.passage, len(run.passage), words=True)
@@ -81,104 +80,8 @@ def explain(run: PredictionRun, token: int, instead: int | None) -> Why:
     )
 
 
-@dataclass(eq=False)
-class _Split:
-    """The parts as numbers, while they are being collected from the last layer to the first."""
-
-    heads: dict[str, Float[np.ndarray, "head key"]]  # contributions, by attention layer
-    weights: dict[str, Float[np.ndarray, "head key"]]
-    feed_forwards: dict[str, float]
-    embedding: dict[str, float]
-    biases: dict[str, float]
-    attention_error: float = 0.0
-
-    @property
-    def total(self) -> float:
-        heads = sum(float(matrix.sum()) for matrix in self.heads.values())
-        rest = (self.feed_forwards, self.embedding, self.biases)
-        return heads + sum(sum(part.values()) for part in rest)
-
-
-def _split(captured: Captured, direction: Direction, run: PredictionRun) -> _Split:
-    """Follow the direction from the final state back to the embedding."""
-    found = _Split({}, {}, {}, {}, {})
-    stack = captured.stack
-    if stack.norm is not None:
-        direction = direction.before_norm(stack.norm, captured.stream[0], "final norm")
-    for sublayer in reversed(captured.sublayers):
-        direction = _through(sublayer, direction, found)
-    _embedding_parts(stack.embedding, direction, run, found)
-    found.heads = dict(reversed(found.heads.items()))
-    found.feed_forwards = dict(reversed(found.feed_forwards.items()))
-    return found
-
-
-def _through(sublayer: Sublayer, direction: Direction, found: _Split) -> Direction:
-    """Read what a sublayer wrote; return the direction for what it read."""
-    residual, name = sublayer.residual, sublayer.name
-    before, written = sublayer.before[0], sublayer.written[0]
-    reading = direction
-    if residual.place == "after":
-        assert residual.after is not None
-        direction = direction.before_norm(residual.after, before + written, f"norm of {name}")
-        reading = direction
-    elif residual.place == "around":
-        assert residual.after is not None
-        reading = Direction(direction.vector).before_norm(
-            residual.after, written, f"norm behind {name}"
-        )
-        found.biases.update(reading.constants)
-    if sublayer.attention is None:
-        found.feed_forwards[name] = float(reading.of(written))
-    else:
-        _read_heads(sublayer, sublayer.attention, reading, found)
-    return direction
-
-
-def _read_heads(sublayer: Sublayer, rows: AttentionRows, reading: Direction, found: _Split) -> None:
-    """Contribution of each head and key: weight · (v · W_O · direction)."""
-    module, name = rows.module, sublayer.name
-    weights, keys = rows.weights[0], rows.keys[0]
-    output = module.output.weight.detach().double()  # (model, head · value_dim)
-    read = (reading.vector @ output).view(module.heads, module.value_dim)
-    parts = torch.zeros(module.heads, rows.values.shape[1], dtype=torch.float64)
-    spread = torch.zeros_like(parts)
-    mixed = torch.zeros_like(read)
-    for head in range(module.heads):
-        values = rows.head_values(head)[keys.start : keys.stop].double()
-        parts[head, keys.start : keys.stop] = weights[head] * (values @ read[head])
-        spread[head, keys.start : keys.stop] = weights[head]
-        mixed[head] = weights[head] @ values
-    found.heads[name], found.weights[name] = parts.numpy(), spread.numpy()
-    own = output @ mixed.flatten()
-    if module.output.bias is not None:
-        bias = module.output.bias.detach().double()
-        found.biases[f"W_O of {name}"] = float(reading.of(bias))
-        own = own + bias
-    written = sublayer.written[0]
-    error = float((own - written).norm() / written.norm().clamp(min=1e-30))
-    found.attention_error = max(found.attention_error, error)
-
-
-def _embedding_parts(
-    embedding: Embedding, direction: Direction, run: PredictionRun, found: _Split
-) -> None:
-    """The token's own vector, its position and its segment."""
-    vectors = {"token": embedding.tokens.weight[run.id].detach().double() * embedding.scale}
-    if embedding.positions is not None:
-        place = torch.tensor([run.position + run.captured.stack.config.position_offset])
-        vectors["position"] = embedding.positions(place)[0].detach().double()
-    if embedding.segments is not None:
-        vectors["segment"] = embedding.segments.weight[0].detach().double()
-    if embedding.norm is not None:
-        whole = torch.stack(list(vectors.values())).sum(dim=0)
-        direction = direction.before_norm(embedding.norm, whole, "norm of the embedding")
-    found.embedding.update({name: float(direction.of(one)) for name, one in vectors.items()})
-    found.biases.update(direction.constants)
-
-
 def _head_parts(
-    split: _Split, columns: Sequence[Mark], source_columns: Sequence[Mark]
+    split: Split, columns: Sequence[Mark], source_columns: Sequence[Mark]
 ) -> tuple[HeadPart, ...]:
     parts = []
     for name, matrix in split.heads.items():
@@ -210,7 +113,7 @@ def _summed_sources(heads: Iterable[HeadPart]) -> tuple[SourcePart, ...]:
     return tuple(sorted(found, key=lambda one: -abs(one.value)))
 
 
-def _layers(split: _Split) -> tuple[LayerPart, ...]:
+def _layers(split: Split) -> tuple[LayerPart, ...]:
     """Layer by layer, how the sum grows."""
     sum_so_far = sum(split.embedding.values()) + sum(split.biases.values())
     layers = []
@@ -226,7 +129,7 @@ def _layers(split: _Split) -> tuple[LayerPart, ...]:
     return tuple(layers)
 
 
-def _proof(split: _Split, run: PredictionRun, token: int, instead: int | None) -> WhyProof:
+def _proof(split: Split, run: PredictionRun, token: int, instead: int | None) -> WhyProof:
     raw = run.uncapped
     measured = float(raw[token]) - (0.0 if instead is None else float(raw[instead]))
     logits = [abs(float(raw[id])) for id in (token, instead) if id is not None]
@@ -254,7 +157,7 @@ def _tokens(
     return chosen, other
 
 
-def _notes(loaded: Loaded, split: _Split) -> tuple[str, ...]:
+def _notes(loaded: Loaded, split: Split) -> tuple[str, ...]:
     notes = [
         "Each part is direct: what it wrote into the residual stream, read by the output. What it "
         "does through later layers is not in it.",

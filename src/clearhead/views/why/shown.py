@@ -18,6 +18,7 @@ from clearhead.explain.why.parts import (
     Why,
     WhyProof,
 )
+from clearhead.explain.why.score import ScoreWhy, score_why
 from clearhead.explain.why.target import PredictedToken
 from clearhead.views import tables
 from clearhead.views.formats import FORMATS
@@ -93,7 +94,7 @@ def why(
         loaded, text, token=token, instead=instead, position=position, source=source,
         effects=effects, progress=progress,
     )  # fmt: skip
-    return ShownWhy(made)
+    return ShownWhy(made, loaded)
 
 
 class ShownWhy(Shown[Why]):
@@ -103,6 +104,20 @@ class ShownWhy(Shown[Why]):
         **FORMATS,
         "html": lambda found: why_page(found).encode(),
     }
+
+    def __init__(self, insight: Why, loaded: Loaded | None = None) -> None:
+        super().__init__(insight)
+        self._loaded = loaded
+
+    def score(self, head: str, query: int | str, key: int | str) -> ScoreWhy:
+        """Why a head attends there: the score of a query and a key, as two exact sums.
+
+        One is over what the embedding, earlier heads and feed-forward layers wrote at the query
+        (the key held fixed), the other over what they wrote at the key.
+        """
+        if self._loaded is None or not self.text:
+            raise InputError("a score needs the model and its text: ch.why(model, text).score(…).")
+        return score_why(self._loaded, self.text, head, query, key)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         bundle = super()._repr_mimebundle_()
