@@ -14,6 +14,9 @@ The order in which to read the modules:
 ``step_table``, ``worked_examples``         every step of one query; the textbook's examples
 ``head_outputs``, ``head_steps``            the same for a real head, through W_O
 ``difference``                              two looks compared
+``interventions/``                          ablation and patching of a loaded model
+``why/``                                    a prediction as an exact sum of its parts
+``predictions``, ``lens``                   what the model says next, and layer by layer
 ``roles/``                                  the role of each head on a corpus, with evidence
 ==========================================  ======================================================
 

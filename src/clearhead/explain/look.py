@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from torch import Tensor, nn
 
+from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.explain.choice import ALL, Choice
 from clearhead.explain.generated import GeneratedText, GeneratedToken, generated_tokens
@@ -35,6 +36,7 @@ from clearhead.explain.salience import Rows, Salient, scores_of
 from clearhead.explain.step_table import StepTable
 from clearhead.trace.head_name import parse_name
 from clearhead.trace.head_view import HeadView
+from clearhead.trace.passage import Passage
 from clearhead.trace.proof import Proof
 from clearhead.trace.seen import LayerSummary, Seen
 
@@ -52,8 +54,8 @@ class Look:
         head: the head, layer or heads to show first: "L16H5", "L16" or "all"; likewise.
         batch: which sequence of the batch.
         model: the model, if there is one; with it, step tables continue through W_O.
+        loaded: the same as ``ch.load`` gives it, if it does; with it, there are predictions.
         written: the text with its generated tokens, if there are any.
-        name: of the model, if it is known.
 
     Raises:
         InputError: the trace holds no attention, or has no such word or head.
@@ -68,14 +70,15 @@ class Look:
         head: str | None = None,
         batch: int = 0,
         model: nn.Module | None = None,
+        loaded: Loaded | None = None,
         written: GeneratedText | None = None,
-        name: str = "",
     ) -> None:
         seen.require()
         self.seen, self.aids, self.batch = seen, aids or Aids(), batch
         self._choice = Choice(word, head)
-        self._model, self._written = model, written
-        self.name = name  # of the model, where it is known
+        self.loaded, self._written = loaded, written
+        self._model = model if loaded is None else loaded.model
+        self.name = "" if loaded is None else loaded.name
         passage = None if written is None else written.passage
         self._run = RunLayers(seen, batch, words=self.aids.words, written=passage)
 
@@ -248,9 +251,21 @@ class Look:
             head=self._choice.head,
             batch=self.batch,
             model=self._model,
+            loaded=self.loaded,
             written=self._written,
-            name=self.name,
         )
+
+    @property
+    def passages(self) -> tuple[Passage | None, Passage | None]:
+        """The tokens that the decoder or encoder read (and wrote), and those of the source."""
+        if self._written is not None:
+            own: Passage | None = self._written.passage
+        else:
+            own = self._labelled(self.seen.labels.passages)
+        return own, self._labelled(self.seen.labels.sources)
+
+    def _labelled(self, passages: list[Passage]) -> Passage | None:
+        return passages[self.batch % len(passages)] if passages else None
 
     @cached_property
     def _salient(self) -> Salient:

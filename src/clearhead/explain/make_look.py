@@ -65,9 +65,7 @@ def make_look(
             hint="of any torch model: with ch.watch(model) as seen: model(…), then look(seen).",
         )
     seen, written = _read(model, checked_text(text), source, generate)
-    return Look(
-        seen, aids=aids, word=word, head=head, model=model.model, written=written, name=model.name
-    )
+    return Look(seen, aids=aids, word=word, head=head, loaded=model, written=written)
 
 
 def _read(

@@ -13,7 +13,9 @@ import numpy as np
 
 from clearhead.errors import InputError
 from clearhead.explain.difference import Difference
+from clearhead.explain.lens import Lens
 from clearhead.explain.pictures import Gallery, HeadPicture, WordPicture
+from clearhead.explain.predictions import Prediction
 from clearhead.explain.step_table import StepTable
 from clearhead.views.escape import visible_text
 
@@ -106,12 +108,37 @@ def _difference(difference: Difference) -> Rows:
         ]  # fmt: skip
 
 
+def _prediction(prediction: Prediction) -> Rows:
+    yield ["word", "token", "id", "logit", "probability", "rank", "came"]
+    came = prediction.came
+    tokens = list(prediction.likeliest)
+    if came is not None and came.id not in {token.id for token in tokens}:
+        tokens.append(came)
+    for token in tokens:
+        yield [
+            prediction.mark.text, token.text, token.id, token.logit, token.probability, token.rank,
+            came is not None and token.id == came.id,
+        ]  # fmt: skip
+
+
+def _lens(lens: Lens) -> Rows:
+    yield ["layer", "word", "token", "id", "probability", "final_probability", "final"]
+    for (layer, column), id in np.ndenumerate(lens.ids):
+        yield [
+            f"L{layer}", lens.marks[column].text, lens.tokens[layer][column], int(id),
+            _number(lens.probabilities[layer, column]), _number(lens.final[layer, column]),
+            bool(layer >= lens.appears[column]),
+        ]  # fmt: skip
+
+
 CSV: dict[type, Callable[[Any], Rows]] = {
     HeadPicture: _head,
     WordPicture: _word,
     Gallery: _gallery,
     StepTable: _steps,
     Difference: _difference,
+    Prediction: _prediction,
+    Lens: _lens,
 }
 
 

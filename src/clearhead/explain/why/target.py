@@ -39,9 +39,13 @@ def predicted(loaded: Loaded, logits: Float[Tensor, " vocab"], id: int) -> Predi
 
 
 def token_text(loaded: Loaded, id: int) -> str:
-    """The text of a token, with its leading space; its piece if it is a special token."""
+    """The text of a token, with its leading space; its piece if it is a special token.
+
+    Of a token that no tokenizer knows, its number: models often have more rows than their tokenizer
+    has entries.
+    """
     tokenizer = loaded.tokenizer
-    if tokenizer is None:
+    if tokenizer is None or id >= tokenizer.size:
         return f"#{id}"
     return tokenizer.decode([id]) or tokenizer.piece(id)
 

@@ -1,12 +1,13 @@
 """Results that show themselves: what ``ch.look``, ``ch.steps`` and ``ch.diff`` return.
 
-==============  ==================================================================================
-``base``        ``Shown``: print, notebook, html, svg, png, csv, json, save; the same for all
-``look``        ``ShownLook``: a whole look, with methods that lead to all others
-``pictures``    ``ShownHead``, ``ShownWord``, ``ShownGallery``
-``steps``       ``ShownSteps``: the step table of one query
-``difference``  ``ShownDifference``: what changed between two looks
-==============  ==================================================================================
+===============  =================================================================================
+``base``         ``Shown``: print, notebook, html, svg, png, csv, json, save; the same for all
+``look``         ``ShownLook``: a whole look, with methods that lead to all others
+``pictures``     ``ShownHead``, ``ShownWord``, ``ShownGallery``
+``steps``        ``ShownSteps``: the step table of one query
+``predictions``  ``ShownPrediction``, ``ShownLens``: what the model says next
+``difference``   ``ShownDifference``: what changed between two looks
+===============  =================================================================================
 
 Each class is an insight of :mod:`clearhead.explain` (``.insight``) with all of its attributes.
 Roles have theirs in :mod:`clearhead.views.roles.shown`.
@@ -16,6 +17,7 @@ from clearhead.views.shown.base import Shown
 from clearhead.views.shown.difference import ShownDifference
 from clearhead.views.shown.look import ShownLook
 from clearhead.views.shown.pictures import ShownGallery, ShownHead, ShownWord
+from clearhead.views.shown.predictions import ShownLens, ShownPrediction
 from clearhead.views.shown.steps import ShownSteps
 
 __all__ = [
@@ -23,7 +25,9 @@ __all__ = [
     "ShownDifference",
     "ShownGallery",
     "ShownHead",
+    "ShownLens",
     "ShownLook",
+    "ShownPrediction",
     "ShownSteps",
     "ShownWord",
 ]

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from torch import Tensor
 
+from clearhead.checkpoints.load import Loaded
+from clearhead.errors import InputError
 from clearhead.explain.generated import GeneratedToken
 from clearhead.explain.layer_group import LayerGroup
+from clearhead.explain.lens import lens_of
 from clearhead.explain.long_map import long_map
 from clearhead.explain.look import Look, Names
 from clearhead.explain.pictures import Aids, Colour, Hide, Mark, Measure, Pool
+from clearhead.explain.predictions import Predictions, predictions_of
 from clearhead.explain.salience import Rows
+from clearhead.trace.passage import Passage
 from clearhead.trace.proof import Proof
 from clearhead.trace.seen import LayerSummary, Seen
 from clearhead.views.aids import checked_aids
 from clearhead.views.shown.base import Shown
 from clearhead.views.shown.pictures import ShownGallery, ShownHead, ShownWord
+from clearhead.views.shown.predictions import ShownLens, ShownPrediction
 from clearhead.views.shown.steps import ShownSteps
 
 
@@ -50,6 +58,28 @@ class ShownLook(Shown[Look]):
         """The step table of one query in one head: every step from q and k to Z."""
         return ShownSteps(self.insight.steps(head, word))
 
+    def predictions(self, word: int | str, top: int = 5) -> ShownPrediction:
+        """What the model says next behind a word: its likeliest tokens, and the one that came."""
+        return ShownPrediction(self._predictions.at(word, top))
+
+    def lens(self) -> ShownLens:
+        """What the model would say after each layer, at each word."""
+        loaded, passage, source = self._readable()
+        return ShownLens(lens_of(loaded, passage, source))
+
+    @cached_property
+    def _predictions(self) -> Predictions:
+        return predictions_of(*self._readable())
+
+    def _readable(self) -> tuple[Loaded, Passage, Passage | None]:
+        loaded, (passage, source) = self.insight.loaded, self.insight.passages
+        if loaded is None or passage is None:
+            raise InputError(
+                "predictions need the model; this look is of a trace.",
+                hint="ch.look(ch.load(…), text).predictions(…)",
+            )
+        return loaded, passage, source
+
     def with_aids(
         self,
         *,
@@ -80,6 +110,16 @@ class ShownLook(Shown[Look]):
     def name(self) -> str:
         """The name of the model; "" where it is not known."""
         return self.insight.name
+
+    @property
+    def loaded(self) -> Loaded | None:
+        """The model; None for a trace."""
+        return self.insight.loaded
+
+    @property
+    def passages(self) -> tuple[Passage | None, Passage | None]:
+        """The tokens of the text, and those of the source."""
+        return self.insight.passages
 
     @property
     def text(self) -> str:

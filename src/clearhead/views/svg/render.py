@@ -7,12 +7,15 @@ from typing import Any
 
 from clearhead.errors import InputError
 from clearhead.explain.difference import Difference
+from clearhead.explain.lens import Lens
 from clearhead.explain.look import Look
 from clearhead.explain.pictures import Gallery, HeadPicture, WordPicture
+from clearhead.explain.predictions import Prediction
 from clearhead.explain.step_table import StepTable
 from clearhead.views.svg.difference import draw_difference
 from clearhead.views.svg.gallery import draw_gallery
 from clearhead.views.svg.head import draw_head
+from clearhead.views.svg.predictions import draw_lens, draw_prediction
 from clearhead.views.svg.steps import draw_steps
 from clearhead.views.svg.word import draw_word
 
@@ -22,6 +25,8 @@ RENDERERS: dict[type, Callable[[Any], str]] = {
     Gallery: draw_gallery,
     StepTable: draw_steps,
     Difference: draw_difference,
+    Prediction: draw_prediction,
+    Lens: draw_lens,
 }
 
 
