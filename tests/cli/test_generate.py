@@ -63,8 +63,8 @@ def test_several_samples(decoder_folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--top-k", "0"], "top_k must be whole, 1 or more; got 0"),
-        (["--temperature", "-1"], "temperature must be 0"),
+        (["--top-k", "0"], "top_k must be a whole number of 1 or more; got 0"),
+        (["--temperature", "-1"], "temperature must be a finite number of 0 or more"),
         (["-n", "0"], "max_tokens must be a whole number"),
         (["--stop", ""], "stop must be a string or several"),
         (["--slide", "--speculate", "-1"], "speculate must be a whole number"),

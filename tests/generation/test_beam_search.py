@@ -125,7 +125,7 @@ def test_context_is_a_limit(wordy: Loaded) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"beams": 0}, "beams must be a whole number, 1 or more"),
+        ({"beams": 0}, "beams must be a whole number from 1 to 1000; got 0"),
         ({"beams": 2, "best": 3}, "best must be at most beams; got best=3 with beams=2"),
         ({"max_tokens": 0}, "max_tokens must be a whole number"),
     ],

@@ -67,7 +67,11 @@ class EngineCache:
         key: Float[Tensor, "batch position kv_head key_dim"],
         value: Float[Tensor, "batch position kv_head value_dim"],
     ) -> None:
-        """Store the keys and values of a whole source, for cross-attention."""
+        """Store the keys and values of a whole source, for cross-attention.
+
+        A key that half precision cannot hold makes its value NaN: softmax would hide it.
+        """
+        value = value + (0.0 * key.half()).sum(-1, keepdim=True)
         batch, _, kv_heads, _ = key.shape
         key_width, columns = self.keys.shape[4], self.values.shape[4]
         wide = padded(key, batch, self.capacity, kv_heads, key_width)
