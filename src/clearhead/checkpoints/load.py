@@ -121,7 +121,7 @@ def load(
     loaded, found, generation = read(path, torch.float32 if dtype is None else dtype)
     loaded = loaded.to("cpu" if device is None else device)
     tokenizer = found if given is None else given
-    return Loaded(str(model), path, loaded, loaded.config, tokenizer, generation)
+    return Loaded(str(model), path, loaded, loaded.config, tokenizer, generation=generation)
 
 
 def _from_memory(
@@ -138,7 +138,7 @@ def _from_memory(
     model = model_from_transformers(given, dtype)
     model = model if device is None else model.to(device)
     generation = GenerationDefaults.of_transformers(given)
-    return Loaded(name_of(given), Path(), model, model.config, tokenizer, generation)
+    return Loaded(name_of(given), Path(), model, model.config, tokenizer, generation=generation)
 
 
 def resolve(name: str | Path, progress: Progress | None = None) -> Path:

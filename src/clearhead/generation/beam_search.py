@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from clearhead.arguments import flag, real_number, whole_number
+from clearhead.arguments import flag, real_number, shown, whole_number
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.generation.event import FinishReason
@@ -112,7 +112,7 @@ def beam_search(
     )
     whole_number("best", best, least=1)
     if best > beams:
-        raise InputError(f"best must be at most beams; got best={best} with beams={beams}.")
+        raise InputError(f"best must be at most beams; got best={shown(best)} with beams={beams}.")
     if max_tokens is not None:
         whole_number("max_tokens", max_tokens, least=1)
     penalty = first_given(repetition_penalty, defaults.repetition_penalty, otherwise=1.0)

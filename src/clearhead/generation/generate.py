@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Generator, Mapping, Sequence
 
-from clearhead.arguments import whole_number
+from clearhead.arguments import shown, whole_number
 from clearhead.checkpoints.generation_defaults import GenerationDefaults
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
@@ -157,12 +157,11 @@ def _limits(given: int | None, defaults: GenerationDefaults, prompts: PromptBatc
 def _check_samples(samples: int, prompts: int) -> None:
     check_count("samples", samples, 1)
     if samples * prompts > MOST_TEXTS:
+        of = f" for each of {prompts} prompts" if prompts > 1 else ""
         raise InputError(
-            f"a batch holds at most {MOST_TEXTS:,} texts; got samples={samples} of {prompts} "
-            "prompts." if prompts > 1 else
-            f"samples must be a whole number from 1 to {MOST_TEXTS}; got {samples}.",
+            f"a batch holds at most {MOST_TEXTS:,} texts; got samples={shown(samples)}{of}.",
             hint="call generate several times, with different seeds.",
-        )  # fmt: skip
+        )
 
 
 def _session(model: Loaded | Session, engine: bool | None) -> Session:

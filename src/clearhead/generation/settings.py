@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import reprlib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field
 from jaxtyping import Float
 from torch import Tensor
 
-from clearhead.arguments import real_number, whole_number
+from clearhead.arguments import real_number, shown, whole_number
 from clearhead.errors import InputError
 from clearhead.generation import penalties, sampling
 from clearhead.generation.sampling import Number
@@ -55,7 +54,7 @@ class Settings:
         if not _is_bias(self.logit_bias):
             raise InputError(
                 "logit_bias maps token ids to numbers, finite or -inf; got "
-                f"{reprlib.repr(self.logit_bias)}."
+                f"{shown(self.logit_bias)}."
             )
 
     @property
@@ -68,7 +67,8 @@ class Settings:
         for token in self.logit_bias:
             if not 0 <= token < vocab:
                 raise InputError(
-                    f"logit_bias: token {token} is not in this vocabulary of {vocab} entries."
+                    f"logit_bias: token {shown(token)} is not in this vocabulary of {vocab} "
+                    "entries."
                 )
 
     def penalised(
