@@ -66,11 +66,8 @@ def _nucleus(
     All tokens below (1 − mass)/vocab sum to less than 1 − mass, so none of them is in it. Only
     the others need sorting, and they are few.
     """
-    threshold = (1.0 - mass) / len(probabilities)
-    if threshold >= float(probabilities.amax()):  # all alike, and 1 − mass rounds to 1
-        threshold = 0.0
-    ids = (probabilities > threshold).nonzero().flatten()
-    if len(ids) < least:
+    ids = (probabilities > (1.0 - mass) / len(probabilities)).nonzero().flatten()
+    if len(ids) < least:  # more are wanted; or all are alike, and 1 − mass rounds to 1
         ids = torch.arange(len(probabilities))
     ordered, order = probabilities[ids].sort(descending=True, stable=True)
     before = ordered.cumsum(0) - ordered
@@ -105,7 +102,8 @@ def keep_typical(
     distance, order = (surprisal - entropy).abs().sort(dim=-1)
     reached = probabilities.gather(-1, order).cumsum(-1)
     last = (reached < mass).sum(-1, keepdim=True)
-    last = last.clamp(min=least - 1).clamp(max=logits.shape[-1] - 1)
+    fewest, most = min(least, logits.shape[-1]) - 1, logits.shape[-1] - 1
+    last = last.clamp(min=fewest, max=most)
     too_far = (surprisal - entropy).abs() > distance.gather(-1, last)
     return logits.masked_fill(too_far, FORBIDDEN)
 
