@@ -17,7 +17,12 @@ from clearhead.checkpoints.generation_defaults import FILE, GenerationDefaults
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.generation.beam_search import beam_search
-from clearhead.generation.file_settings import file_defaults, first_given, token_limit
+from clearhead.generation.file_settings import (
+    file_defaults,
+    first_given,
+    given_or_file,
+    token_limit,
+)
 from clearhead.generation.generate import generate
 from tests.shared import gguf_models
 from tests.shared.tiny_models import DECODERS, ENCODER_DECODERS, make_reference, token_ids
@@ -195,6 +200,9 @@ def test_length_with_the_prompt(tiny: Any) -> None:
 def test_which_value_is_used(wordy: Loaded) -> None:
     assert first_given(None, 0, 3, otherwise=5) == 0
     assert first_given(None, None, otherwise=5) == 5
+    given = {"top_k": None, "top_p": 0.5, "temperature": None, "min_p": None}
+    found = given_or_file(given, GenerationDefaults(top_k=3, top_p=0.75), {"temperature": 0.7})
+    assert found == {"top_k": 3, "top_p": 0.5, "temperature": 0.7}
     assert token_limit(7, GenerationDefaults(max_tokens=3), 2) == 7
     assert token_limit(None, GenerationDefaults(max_tokens=3, max_length=9), 2) == 3
     assert token_limit(None, GenerationDefaults(max_length=9), 2) == 7

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from clearhead.arguments import flag
 from clearhead.checkpoints.generation_defaults import GenerationDefaults
@@ -35,6 +36,17 @@ def file_defaults(loaded: Loaded, wanted: bool) -> GenerationDefaults:
 def first_given(*values: Value | None, otherwise: Value) -> Value:
     """The first value that is not None."""
     return next((value for value in values if value is not None), otherwise)
+
+
+def given_or_file(
+    given: Mapping[str, Any], defaults: GenerationDefaults, otherwise: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The settings that somebody gives: the caller, the files, or ``otherwise``."""
+    known = {
+        name: first_given(value, getattr(defaults, name), otherwise=otherwise.get(name))
+        for name, value in given.items()
+    }
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def token_limit(given: int | None, defaults: GenerationDefaults, prompt: int) -> int:

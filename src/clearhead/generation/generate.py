@@ -11,7 +11,12 @@ from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.generation.decoding_loop import DecodingLoop
 from clearhead.generation.event import Event
-from clearhead.generation.file_settings import file_defaults, first_given, token_limit
+from clearhead.generation.file_settings import (
+    file_defaults,
+    first_given,
+    given_or_file,
+    token_limit,
+)
 from clearhead.generation.prompt import Prompt, end_tokens, tokenizer_of
 from clearhead.generation.prompt_batch import PromptBatch
 from clearhead.generation.sampling import Number
@@ -100,20 +105,16 @@ def generate(
     """
     session = _session(model, engine)
     loaded = session.loaded
-    defaults, bias = file_defaults(loaded, file_settings), logit_bias or {}
+    defaults = file_defaults(loaded, file_settings)
+    bias = {} if logit_bias is None else logit_bias
+    chosen = given_or_file(
+        {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p,
+         "typical": typical, "repetition_penalty": repetition_penalty},
+        defaults, {"temperature": TEMPERATURES[loaded.config.kind]},
+    )  # fmt: skip
     settings = Settings(
-        temperature=first_given(
-            temperature, defaults.temperature, otherwise=TEMPERATURES[loaded.config.kind]
-        ),
-        top_k=top_k if top_k is not None else defaults.top_k,
-        top_p=top_p if top_p is not None else defaults.top_p,
-        min_p=min_p if min_p is not None else defaults.min_p,
-        typical=typical if typical is not None else defaults.typical,
-        repetition_penalty=first_given(
-            repetition_penalty, defaults.repetition_penalty, otherwise=1.0
-        ),
-        presence_penalty=presence_penalty, frequency_penalty=frequency_penalty, logit_bias=bias,
-        min_tokens_to_keep=min_tokens_to_keep,
+        **chosen, presence_penalty=presence_penalty, frequency_penalty=frequency_penalty,
+        logit_bias=bias, min_tokens_to_keep=min_tokens_to_keep,
     )  # fmt: skip
     settings.check_vocabulary(_vocabulary(loaded))
     check_count("alternatives", alternatives, 0)
