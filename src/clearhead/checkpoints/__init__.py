@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 from clearhead.lazy import lazy
 
 if TYPE_CHECKING:
+    from clearhead.checkpoints.generation_defaults import GenerationDefaults as GenerationDefaults
     from clearhead.checkpoints.gguf.file import GGUFFile as GGUFFile
     from clearhead.checkpoints.load import Loaded as Loaded
     from clearhead.checkpoints.safetensors.file import SafetensorsFile as SafetensorsFile
@@ -43,6 +44,7 @@ _HOMES = {
     "CATALOGUE": "clearhead.checkpoints.store.catalogue",
     "CatalogueEntry": "clearhead.checkpoints.store.catalogue",
     "GGUFFile": "clearhead.checkpoints.gguf.file",
+    "GenerationDefaults": "clearhead.checkpoints.generation_defaults",
     "Loaded": "clearhead.checkpoints.load",
     "ModelStore": "clearhead.checkpoints.store.model_store",
     "SafetensorsFile": "clearhead.checkpoints.safetensors.file",
