@@ -7,6 +7,7 @@ Every error that clearhead raises on purpose says what was wanted, what came and
     ClearheadError
     ├── InputError (also a ValueError)      an argument is wrong: shape, dtype, range, NaN
     │   ├── ShapeError                      a tensor's axes do not fit
+    │   ├── NotFiniteError                  numbers are NaN, or infinite where they may not be
     │   └── ConfigError                     a model description contradicts itself
     ├── CheckpointError                     a model file is broken, hostile or of an unknown kind
     │   └── WeightNamesError                names are missing or unexpected; lists all of them
@@ -32,6 +33,10 @@ class InputError(ClearheadError, ValueError):
 
 class ShapeError(InputError):
     """A tensor's axes do not fit."""
+
+
+class NotFiniteError(InputError):
+    """Numbers are NaN, or infinite where they may not be: in an argument, or in a model."""
 
 
 class ConfigError(InputError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,8 +64,8 @@ def test_several_samples(decoder_folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--top-k", "0"], "top_k must be whole, 1 or more; got 0"),
-        (["--temperature", "-1"], "temperature must be 0"),
+        (["--top-k", "0"], "top_k must be a whole number of 1 or more; got 0"),
+        (["--temperature", "-1"], "temperature must be a finite number of 0 or more"),
         (["-n", "0"], "max_tokens must be a whole number"),
         (["--stop", ""], "stop must be a string or several"),
         (["--slide", "--speculate", "-1"], "speculate must be a whole number"),
@@ -146,3 +147,26 @@ def test_long_waits_are_announced(
     with loading.waiting("loading …"):
         pass
     assert capsys.readouterr().err == ""
+
+
+def test_settings_of_the_models_files(decoder_folder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(decoder_folder, tmp_path / "model")
+    (folder / "generation_config.json").write_text(
+        '{"do_sample": false, "max_new_tokens": 7, "no_repeat_ngram_size": 2, "stop_strings": "?"}'
+    )
+    options = ("-m", str(decoder_folder), "-n", "7", "--temperature", "0", "--stop", "?")
+    wanted = generate("the the the", *options, "--no-repeat-ngram-size", "2").stdout
+    assert generate("the the the", "-m", str(folder)).stdout == wanted
+    explicit = generate("the the the", "-m", str(folder), "--no-repeat-ngram-size", "0").stdout
+    assert explicit == generate("the the the", *options).stdout
+    (folder / "generation_config.json").write_text('{"guidance_scale": 2.0}')
+    refused = generate("the", "-m", str(folder), "-n", "3")
+    assert "asks for guidance_scale=2.0" in str(refused.exception)
+    assert generate("the", "-m", str(folder), "-n", "3", "--no-file-settings").exit_code == 0
+
+
+def test_help_says_where_defaults_come_from() -> None:
+    text = " ".join(CliRunner().invoke(command, ["--help"]).stdout.split())
+    assert "[default: the model's files, or 128]" in text
+    assert "[default: the model's files, or 0.7]" in text
+    assert "--no-file-settings" in text and "--min-tokens-to-keep" in text

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner, Result
 
@@ -42,3 +44,25 @@ def test_bad_input(translator_folder: Path, decoder_folder: Path) -> None:
     best = translate(translator_folder, "the", "--beams", "2", "--best", "3")
     assert "best must be at most beams" in str(best.exception)
     assert "not UTF-8" in str(translate(translator_folder, stdin=b"\xff\n").exception)
+
+
+def test_every_option_is_an_argument() -> None:
+    """Options that are not given stay None, so that the model's files can say them."""
+    given = command.make_context("x", ["-m", "x", "text"]).params
+    arguments = inspect.signature(beam_search).parameters
+    assert set(arguments) - {"loaded", "prompt"} <= set(given)
+    for name, argument in arguments.items():
+        if name not in ("loaded", "prompt"):
+            assert given[name] == argument.default, name
+
+
+def test_the_end_of_the_search(translator_folder: Path) -> None:
+    loaded = ch.load(translator_folder)
+    words: dict[str, Any] = {"yes": True, "no": False, "never": "never"}
+    for word, when in words.items():
+        options: dict[str, Any] = {"max_tokens": 9, "engine": False, "no_repeat_ngram_size": 2}
+        wanted = beam_search(loaded, "the", early_stopping=when, **options)[0].text
+        done = translate(
+            translator_folder, "the", "--early-stopping", word, "--no-repeat-ngram-size", "2"
+        )
+        assert done.stdout == f"{wanted}\n"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import Tensor
 
 from clearhead.engine.cache import EngineCache
+from clearhead.errors import InputError
 
 LAYERS, BATCH, HEADS, KEY, VALUE, TOKENS = 2, 3, 5, 7, 33, 131
 
@@ -66,3 +68,17 @@ def test_strides_are_in_bytes() -> None:
     assert (key_head, value_head) == (2 * 256 * 32, 2 * 256 * 64)
     assert (key_row, value_row) == (HEADS * key_head, HEADS * value_head)
     assert cache.keys[0, 1].data_ptr() - cache.keys[0, 0].data_ptr() == key_row
+
+
+def test_more_memory_than_there_is() -> None:
+    with pytest.raises(InputError, match=r"of 10000000 texts of up to 256 tokens need .* GB, and"):
+        EngineCache.empty(LAYERS, 10**7, HEADS, 255, 32, 64)
+
+
+def test_keys_that_do_not_fit_make_their_value_nan() -> None:
+    cache = EngineCache.empty(LAYERS, BATCH, HEADS, TOKENS, 32, 64)
+    key, value = torch.zeros(BATCH, TOKENS, HEADS, KEY), torch.ones(BATCH, TOKENS, HEADS, VALUE)
+    key[1, 3, 2, 5] = 7e4
+    cache.fill(1, key, value)
+    assert stored(cache, 1, 3, 2)[1].isnan().sum() == VALUE
+    assert int(cache.values.isnan().sum()) == VALUE

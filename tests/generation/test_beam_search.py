@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
-from clearhead.generation.beam_search import beam_search
+from clearhead.generation.beam_search import beam_search, rank, score
 from clearhead.generation.generate import generate
 from tests.shared.tiny_models import ENCODER_DECODERS, token_ids
 
@@ -125,14 +126,19 @@ def test_context_is_a_limit(wordy: Loaded) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"beams": 0}, "beams must be a whole number, 1 or more"),
+        ({"beams": 0}, "beams must be a whole number from 1 to 1000; got 0"),
         ({"beams": 2, "best": 3}, "best must be at most beams; got best=3 with beams=2"),
         ({"max_tokens": 0}, "max_tokens must be a whole number"),
+        ({"early_stopping": 1}, r'early_stopping must be True, False or "never"; got 1'),
+        ({"length_penalty": float("inf")}, "length_penalty must be a finite number; got inf"),
+        ({"no_repeat_ngram_size": -1}, "no_repeat_ngram_size must be a whole number of 0 or more"),
+        ({"beams": 10**9}, "beams must be a whole number from 1 to 1000; got 1000000000"),
     ],
 )
-def test_what_is_refused(wordy: Loaded, options: dict[str, int], message: str) -> None:
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_refused(wordy: Loaded, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        beam_search(wordy, "the", **options)  # type: ignore[arg-type]
+        beam_search(wordy, "the", **options)
 
 
 def test_models_and_prompts_that_do_not_fit(wordy: Loaded, tiny: Any) -> None:
@@ -140,3 +146,38 @@ def test_models_and_prompts_that_do_not_fit(wordy: Loaded, tiny: Any) -> None:
         beam_search(tiny("bert").loaded, [5])
     with pytest.raises(InputError, match="62 tokens"):
         beam_search(wordy, [5] * 62)
+
+
+def test_the_end_of_the_search(tiny: Any) -> None:
+    """True takes the first texts, "never" searches longest; both may differ from False."""
+    loaded, prompt = stopping(tiny("llama").loaded), token_ids(7, seed=2).tolist()
+    options: dict[str, Any] = {"beams": 4, "best": 4, "max_tokens": 23, "length_penalty": 2.0}
+    first, middle, last = (
+        beam_search(loaded, prompt, early_stopping=when, **options)
+        for when in (True, False, "never")
+    )
+    assert first[0].score <= middle[0].score <= last[0].score
+    assert first[0].score < last[0].score
+
+
+@pytest.mark.parametrize("penalty", [1e9, 1e300, -1e9, -1e300])
+def test_a_length_penalty_beyond_all_floats(tiny: Any, penalty: float) -> None:
+    """The limits: the longest texts, or the shortest; among them, the likeliest."""
+    loaded, prompt = stopping(tiny("llama").loaded), token_ids(7).tolist()
+    found = beam_search(loaded, prompt, beams=5, best=5, max_tokens=9, length_penalty=penalty)
+    lengths = [len(text.ids) for text in found]
+    assert lengths == sorted(lengths, reverse=penalty > 0)
+    assert lengths[0] == (9 if penalty > 0 else min(lengths))
+    logs = [text.log_probability for text in found if len(text.ids) == lengths[0]]
+    assert logs == sorted(logs, reverse=True)
+    assert all(text.score == (0.0 if penalty > 0 else -math.inf) or len(text.ids) == 1
+               for text in found)  # fmt: skip
+
+
+def test_rank_orders_as_score_does() -> None:
+    texts = [(-3.0, 2), (-2.0, 5), (-7.5, 11), (0.0, 3), (1.5, 4), (0.5, 7)]
+    for penalty in (-1.5, 0.0, 0.7, 2.0):
+        ranks = [rank(log, length, penalty) for log, length in texts]
+        scores = [score(log, length, penalty) for log, length in texts]
+        order = range(len(texts))
+        assert sorted(order, key=ranks.__getitem__) == sorted(order, key=scores.__getitem__)

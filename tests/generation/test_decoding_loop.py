@@ -29,8 +29,10 @@ def events(
 ) -> list[Event]:
     prompts = PromptBatch.of(loaded, prompt)
     sampler = TokenSampler(Settings(temperature=0), loaded.tokenizer)
-    loop = DecodingLoop(Session(loaded, engine=False), prompts, sampler, max_tokens)
-    return list(loop.events(prompts.rows(loaded, samples, stops, 0)))
+    loop = DecodingLoop(Session(loaded, engine=False), prompts, sampler, loaded.config.eos)
+    return list(
+        loop.events(prompts.rows(loaded, samples, stops, 0, [max_tokens] * len(prompts.ids)))
+    )
 
 
 def test_a_token_ends_the_text(script: Script) -> None:

@@ -263,13 +263,13 @@ def test_sliding_rows_do_not_disturb_others(wordy: Loaded) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"temperature": -1}, "temperature must be 0"),
-        ({"top_k": 0}, "top_k must be whole, 1 or more"),
-        ({"top_p": 0.0}, "top_p must be above 0"),
-        ({"top_p": 1.5}, "top_p must be above 0"),
-        ({"max_tokens": 0}, "max_tokens must be a whole number, 1 or more; got 0"),
-        ({"samples": 0}, "samples must be a whole number, 1 or more"),
-        ({"alternatives": -1}, "alternatives must be a whole number, 0 or more"),
+        ({"temperature": -1}, "temperature must be a finite number of 0 or more"),
+        ({"top_k": 0}, "top_k must be a whole number of 1 or more"),
+        ({"top_p": 0.0}, "top_p must be a finite number above 0"),
+        ({"top_p": 1.5}, "top_p must be a finite number above 0"),
+        ({"max_tokens": 0}, "max_tokens must be a whole number of 1 or more; got 0"),
+        ({"samples": 0}, "samples must be a whole number of 1 or more"),
+        ({"alternatives": -1}, "alternatives must be a whole number of 0 or more"),
         ({"stop": 7}, "stop must be a string or several"),
         ({"stop": [""]}, "stop must be a string or several"),
         ({"seed": 0.5}, "seed must be a whole number"),
@@ -346,3 +346,39 @@ def test_a_tokenizer_that_closes_every_text(wordy: Loaded) -> None:
     options: dict[str, Any] = {"temperature": 0, "max_tokens": 4}
     ids = [1, *closing.encode("the", special=False)]
     assert ids_of(generate(loaded, "the", **options)) == ids_of(generate(loaded, ids, **options))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"samples": 10**9}, "a batch holds at most 10,000 texts; got samples=1000000000"),
+        ({"samples": 10**5000}, "got samples=<int>"),
+        ({"seed": 10**30}, "seed must be a whole number from -9223372036854775808"),
+        ({"temperature": 10**400}, "temperature must be a finite number of 0 or more; got <int>"),
+        ({"logit_bias": {5: 10**400}}, "logit_bias maps token ids to numbers, finite or -inf"),
+        ({"logit_bias": {10**5000: 1.0}}, "token <int> is not in this vocabulary"),
+        ({"min_tokens_to_keep": 0}, "min_tokens_to_keep must be a whole number of 1 or more"),
+        ({"no_repeat_ngram_size": -1}, "no_repeat_ngram_size must be a whole number of 0 or more"),
+        ({"file_settings": 1}, "file_settings must be True or False; got 1"),
+    ],
+)
+def test_what_is_too_large_is_refused_at_once(
+    wordy: Loaded, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        generate(wordy, "the", **options)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_tokens": 10**30}, {"top_k": 10**5000}, {"speculate": 10**30},
+        {"no_repeat_ngram_size": 10**30}, {"min_tokens_to_keep": 10**30}, {"temperature": 1e-40},
+        {"temperature": 1e300, "top_p": 1e-300}, {"min_p": 5e-324}, {"logit_bias": {5: 1e300}},
+    ],
+)  # fmt: skip
+def test_extreme_settings_that_are_legal(wordy: Loaded, options: dict[str, Any]) -> None:
+    events = list(generate(wordy, "the the the the", seed=1, **{"max_tokens": 5, **options}))
+    assert events[-1].finish in ("max-tokens", "context", "stop-token")

@@ -12,7 +12,7 @@ from clearhead.generation.prompt_batch import PromptBatch, check_fits, keep_late
 
 
 def test_a_row_for_each_sample_of_each_prompt(wordy: Loaded) -> None:
-    rows = PromptBatch.of(wordy, [[5, 6], [7]]).rows(wordy, 3, ("x",), 11)
+    rows = PromptBatch.of(wordy, [[5, 6], [7]]).rows(wordy, 3, ("x",), 11, [13, 17])
     assert [(row.prompt_index, row.sample) for row in rows] == [
         (0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2),
     ]  # fmt: skip
@@ -21,6 +21,7 @@ def test_a_row_for_each_sample_of_each_prompt(wordy: Loaded) -> None:
     draws = [row.generator.random() for row in rows]
     assert draws[:3] == draws[3:]  # the same seed for the same sample of every prompt
     assert len(set(draws)) == 3
+    assert [row.limit for row in rows] == [13, 13, 13, 17, 17, 17]
 
 
 def test_an_encoder_decoder_reads_the_prompts_as_sources(tiny: Any) -> None:
@@ -50,7 +51,7 @@ def test_a_prompt_longer_than_the_context(wordy: Loaded) -> None:
 
 def test_a_row_slides_when_it_exceeds_the_context(wordy: Loaded) -> None:
     batch = PromptBatch.of(wordy, [5] * 61, slide=True)
-    (row,) = batch.rows(wordy, 1, (), 0)
+    (row,) = batch.rows(wordy, 1, (), 0, [17])
     assert not batch.exceeds_context(row)
     batch.slide(row)
     assert len(row.window) == 61

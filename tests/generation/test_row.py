@@ -12,7 +12,7 @@ from clearhead.generation.stop_strings import StopStrings
 
 def row_of(loaded: Loaded | None, *stops: str) -> Row:
     stream = None if loaded is None or loaded.tokenizer is None else loaded.tokenizer.stream()
-    return Row(3, 1, [5, 7], [5, 7], stream, StopStrings(stops), random.Random(0))
+    return Row(3, 1, [5, 7], [5, 7], stream, StopStrings(stops), random.Random(0), 17)
 
 
 def test_a_token_is_added_to_text_and_window() -> None:

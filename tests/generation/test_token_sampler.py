@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from typing import Any
 
 import pytest
 import torch
@@ -14,14 +13,14 @@ from clearhead.errors import ClearheadError
 from clearhead.generation.row import Row
 from clearhead.generation.settings import Settings
 from clearhead.generation.stop_strings import StopStrings
-from clearhead.generation.token_sampler import TokenSampler, forbidden_tokens, tokenizer_logits
+from clearhead.generation.token_sampler import TokenSampler, tokenizer_logits
 
 LOGITS = torch.tensor([[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]).log()
 
 
 def rows(count: int = 2) -> list[Row]:
     return [
-        Row(i, 0, [1], [1], None, StopStrings(), random.Random(f"{i}"), ids=[])
+        Row(i, 0, [1], [1], None, StopStrings(), random.Random(f"{i}"), 17, ids=[])
         for i in range(count)
     ]
 
@@ -75,11 +74,3 @@ def test_entries_beyond_the_tokenizer(wordy: Loaded) -> None:
     assert tokenizer_logits(logits, None) is logits
     assert torch.equal(tokenizer_logits(logits, wordy.tokenizer), logits[:, :300])
     assert tokenizer_logits(logits[:, :293], wordy.tokenizer).shape == (3, 293)
-
-
-def test_only_marian_has_a_forbidden_token(tiny: Any) -> None:
-    config = tiny("marian").loaded.config
-    assert forbidden_tokens(config) == (config.pad,)
-    assert forbidden_tokens(config.changed(eos=(config.pad,))) == ()
-    assert forbidden_tokens(config.changed(pad=None)) == ()
-    assert forbidden_tokens(tiny("bart").loaded.config) == ()

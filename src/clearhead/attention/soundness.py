@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from clearhead.attention.call import CAUSAL, Call
-from clearhead.errors import InputError
+from clearhead.errors import NotFiniteError
 from clearhead.kernels.plain_tensors import is_recorded, is_transformed
 
 # With fewer keys than a vector register holds, torch's flash kernel gives zeros for a NaN query
@@ -55,7 +55,7 @@ def _search(call: Call, output: Tensor) -> None:
         tensor = getattr(call, name)
         if tensor is not None and math.isnan(tensor.sum().item()) and tensor.isnan().any():
             place = tuple(tensor.isnan().nonzero()[0].tolist())
-            raise InputError(
+            raise NotFiniteError(
                 f"{name} holds NaN (first at {place} of {tuple(tensor.shape)}); every number must "
                 "be real.",
                 hint="a diverged training run or uninitialised memory (torch.empty)?",
@@ -63,7 +63,7 @@ def _search(call: Call, output: Tensor) -> None:
     if output.isnan().any():
         infinite = [name for name in names if _holds_infinity(getattr(call, name))]
         came = f"{' and '.join(infinite)} holds ±inf" if infinite else "the scores overflow"
-        raise InputError(
+        raise NotFiniteError(
             f"the result is NaN: {came}, and every number must be finite.",
             hint="half precision overflows at 65,504: compute in float32 or bfloat16.",
         )

@@ -4,18 +4,20 @@ Names load on first use: the store alone must not cost the import of torch.
 
 The order in which to read the modules:
 
-=====================  =================================================================
-``load``               ``load``: a model with its tokenizer, from anywhere
-``save``               ``save``: a model folder that ``load`` and transformers read
-``weights``            from the tensors of a file to the parameters of a model, and back
-``from_transformers``  models and tokenizers of the transformers package, without copies
-``description``        errors of the files that describe a model
-``sentence_modules``   sentence-transformers folders: their embedding head
-``safetensors``        safetensors files, one or several
-``gguf``               GGUF files, dequantised when a tensor is used
-``store``              models known by name, the hub, and the cache folder
-``model_facts``        facts from file headers, without loading weights
-=====================  =================================================================
+=======================  =================================================================
+``load``                 ``load``: a model with its tokenizer, from anywhere
+``save``                 ``save``: a model folder that ``load`` and transformers read
+``weights``              from the tensors of a file to the parameters of a model, and back
+``from_transformers``    models and tokenizers of the transformers package, without copies
+``description``          errors of the files that describe a model
+``generation_defaults``  how a model's files want texts to be generated
+``generation_fields``    every known field of such files: read, harmless or refused
+``sentence_modules``     sentence-transformers folders: their embedding head
+``safetensors``          safetensors files, one or several
+``gguf``                 GGUF files, dequantised when a tensor is used
+``store``                models known by name, the hub, and the cache folder
+``model_facts``          facts from file headers, without loading weights
+=======================  =================================================================
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from typing import TYPE_CHECKING
 from clearhead.lazy import lazy
 
 if TYPE_CHECKING:
+    from clearhead.checkpoints.generation_defaults import GenerationDefaults as GenerationDefaults
     from clearhead.checkpoints.gguf.file import GGUFFile as GGUFFile
     from clearhead.checkpoints.load import Loaded as Loaded
     from clearhead.checkpoints.safetensors.file import SafetensorsFile as SafetensorsFile
@@ -41,6 +44,7 @@ _HOMES = {
     "CATALOGUE": "clearhead.checkpoints.store.catalogue",
     "CatalogueEntry": "clearhead.checkpoints.store.catalogue",
     "GGUFFile": "clearhead.checkpoints.gguf.file",
+    "GenerationDefaults": "clearhead.checkpoints.generation_defaults",
     "Loaded": "clearhead.checkpoints.load",
     "ModelStore": "clearhead.checkpoints.store.model_store",
     "SafetensorsFile": "clearhead.checkpoints.safetensors.file",

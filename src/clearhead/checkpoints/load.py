@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -16,6 +16,7 @@ from clearhead.checkpoints.from_transformers import (
     name_of,
     tokenizer_from_transformers,
 )
+from clearhead.checkpoints.generation_defaults import GenerationDefaults
 from clearhead.checkpoints.gguf.file import GGUFFile
 from clearhead.checkpoints.safetensors.shards import open_safetensors
 from clearhead.checkpoints.sentence_modules import MODULES, sentence_config
@@ -45,6 +46,8 @@ class Loaded:
             without gradients.
         config: the model's description.
         tokenizer: None where the folder holds none.
+        generation: how its files want texts to be generated; ``generate`` and ``beam_search`` use
+            it wherever the caller gives nothing.
 
     >>> import clearhead
     >>> clearhead.load("dates")
@@ -56,6 +59,7 @@ class Loaded:
     model: Model
     config: ModelConfig
     tokenizer: Tokenizer | None
+    generation: GenerationDefaults = field(default_factory=GenerationDefaults)
 
     def __repr__(self) -> str:
         count = sum(parameter.numel() for parameter in self.model.parameters())
@@ -114,9 +118,10 @@ def load(
         return _from_memory(model, given, dtype, device)
     path = resolve(model, progress)
     read = _from_gguf if path.suffix == ".gguf" else _from_folder
-    loaded, found = read(path, torch.float32 if dtype is None else dtype)
+    loaded, found, generation = read(path, torch.float32 if dtype is None else dtype)
     loaded = loaded.to("cpu" if device is None else device)
-    return Loaded(str(model), path, loaded, loaded.config, found if given is None else given)
+    tokenizer = found if given is None else given
+    return Loaded(str(model), path, loaded, loaded.config, tokenizer, generation=generation)
 
 
 def _from_memory(
@@ -132,7 +137,8 @@ def _from_memory(
         )
     model = model_from_transformers(given, dtype)
     model = model if device is None else model.to(device)
-    return Loaded(name_of(given), Path(), model, model.config, tokenizer)
+    generation = GenerationDefaults.of_transformers(given)
+    return Loaded(name_of(given), Path(), model, model.config, tokenizer, generation=generation)
 
 
 def resolve(name: str | Path, progress: Progress | None = None) -> Path:
@@ -160,7 +166,10 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _from_folder(path: Path, dtype: torch.dtype) -> tuple[Model, Tokenizer | None]:
+Read = tuple[Model, Tokenizer | None, GenerationDefaults]
+
+
+def _from_folder(path: Path, dtype: torch.dtype) -> Read:
     """A folder, or a .safetensors file inside one."""
     folder = path if path.is_dir() else path.parent
     gguf = sorted(folder.glob("*.gguf")) if path.is_dir() else []
@@ -169,7 +178,8 @@ def _from_folder(path: Path, dtype: torch.dtype) -> tuple[Model, Tokenizer | Non
     family, config = read_config(folder)
     model = model_from_weights(config, family, open_safetensors(path), where=str(path), dtype=dtype)
     has_tokenizer = any((folder / name).exists() for name in ("tokenizer.json", "vocabulary.json"))
-    return model, load_tokenizer(folder) if has_tokenizer else None
+    tokenizer = load_tokenizer(folder) if has_tokenizer else None
+    return model, tokenizer, GenerationDefaults.of_folder(folder)
 
 
 def read_config(folder: Path) -> tuple[Family, ModelConfig]:
@@ -189,7 +199,7 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
     return family, config
 
 
-def _from_gguf(path: Path, dtype: torch.dtype) -> tuple[Model, Tokenizer]:
+def _from_gguf(path: Path, dtype: torch.dtype) -> Read:
     file = GGUFFile(path)
     factors = None
     if ROTARY_FACTORS in file.names():
@@ -204,4 +214,4 @@ def _from_gguf(path: Path, dtype: torch.dtype) -> tuple[Model, Tokenizer]:
         key: value.tolist() if hasattr(value, "tolist") else value
         for key, value in file.metadata.items()
     }
-    return model, tokenizer_from_gguf(plain)
+    return model, tokenizer_from_gguf(plain), GenerationDefaults.of_gguf(plain, path)

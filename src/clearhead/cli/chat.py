@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from clearhead.generation.session import Session
     from clearhead.text.chat.template import ChatTemplate
 
+MAX_TOKENS = 512  # of an answer
 COMMANDS = (
     "/reset starts a new conversation, /save FILE writes the conversation as JSON, /exit leaves"
 )
@@ -40,16 +41,21 @@ COMMANDS = (
     ),
 )
 @sampling_options
-@click.option("--max-tokens", "-n", type=int, default=512, show_default=True,
-              help="Maximum number of tokens of an answer.")  # fmt: skip
+@click.option("--max-tokens", "-n", type=int,
+              help="Maximum number of tokens of an answer.  [default: the model's files, or "
+              "512]")  # fmt: skip
 @click.option("--system", help="System prompt: instructions that come before the conversation.")
 def command(model: str, engine: bool | None, system: str | None, **options: Any) -> None:
     """Talk with a model. From a pipe, every line is one message.
 
-    In a chat, /reset starts a new conversation, /save FILE writes the conversation as JSON, and
-    /exit leaves. Ctrl-C ends an answer.
+    Options that are not given come from the model's files, if those have them. In a chat, /reset
+    starts a new conversation, /save FILE writes the conversation as JSON, and /exit leaves. Ctrl-C
+    ends an answer.
     """
     loaded = load_model(model)
+    limited = options["file_settings"] and loaded.generation.limits_length
+    if options["max_tokens"] is None and not limited:
+        options["max_tokens"] = MAX_TOKENS
     from clearhead.generation.session import Session
     from clearhead.text.chat.template import ChatTemplate
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 )
 @click.argument("prompt", required=False)
 @click.option("--file", "-f", type=click.Path(), help="Read the prompt from a file; - is stdin.")
-@click.option("--max-tokens", "-n", type=int, default=128, show_default=True,
-              help="Maximum number of tokens.")  # fmt: skip
+@click.option("--max-tokens", "-n", type=int,
+              help="Maximum number of tokens.  [default: the model's files, or 128]")  # fmt: skip
 @sampling_options
 @click.option(
     "--samples",
@@ -55,7 +55,8 @@ def command(
 ) -> None:  # fmt: skip
     """Continue PROMPT, a file (--file), or standard input from a pipe.
 
-    Ctrl-C ends the text.
+    Options that are not given come from the model's files, if those have them. Ctrl-C ends the
+    text.
     """
     text = read_prompt(prompt, file)
     from clearhead.generation.generate import generate

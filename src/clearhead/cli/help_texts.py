@@ -10,8 +10,9 @@ MODEL_OR_DEFAULT = f"{MODEL}  [default: {DEFAULT_MODEL}]"
 
 SECTIONS = {
     "Sampling": (
-        "temperature", "top_k", "top_p", "min_p", "typical", "repetition_penalty",
-        "presence_penalty", "frequency_penalty", "seed",
+        "temperature", "top_k", "top_p", "min_p", "typical", "min_tokens_to_keep",
+        "repetition_penalty", "no_repeat_ngram_size", "presence_penalty", "frequency_penalty",
+        "seed", "file_settings",
     ),
     "Display": ("tokens", "hide", "colour", "pool", "measure", "everything"),
     "Output": ("html", "svg", "png", "json", "csv", "open_page", "as_json"),

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,11 +14,15 @@ from clearhead.cli.generate import not_utf8
 from clearhead.cli.help_texts import SectionedCommand, examples
 from clearhead.cli.loading import load_model
 from clearhead.cli.preparing import prepare_engine
+from clearhead.cli.sampling_options import FILE_SETTINGS
 from clearhead.errors import InputError
 
 if TYPE_CHECKING:
     from clearhead.checkpoints.load import Loaded
-    from clearhead.generation.beam_search import Hypothesis
+    from clearhead.generation.beam_search import EarlyStopping, Hypothesis
+
+MAX_TOKENS = 256  # of a translation
+STOPPING: dict[str, EarlyStopping] = {"no": False, "yes": True, "never": "never"}
 
 
 @click.command(
@@ -33,23 +37,36 @@ if TYPE_CHECKING:
 @click.argument("texts", metavar="[TEXT]...", nargs=-1)
 @click.option("--model", "-m", required=True,
               help="Encoder-decoder model: a name, a folder or a hub id.")  # fmt: skip
-@click.option("--beams", "-b", type=int, default=5, show_default=True,
-              help="Number of beams; 1 is greedy search.")  # fmt: skip
+@click.option("--beams", "-b", type=int,
+              help="Number of beams; 1 is greedy search.  [default: the model's files, or "
+              "5]")  # fmt: skip
 @click.option(
     "--best", type=int, default=1, show_default=True, help="Number of translations of each text."
 )
-@click.option("--length-penalty", type=float, default=1.0, show_default=True,
-              help="Above 1: longer translations. Below 1: shorter ones.")  # fmt: skip
-@click.option("--max-tokens", "-n", type=int, default=256, show_default=True,
-              help="Maximum number of tokens.")  # fmt: skip
+@click.option("--length-penalty", type=float,
+              help="Above 1: longer translations. Below 1: shorter ones.  [default: the model's "
+              "files, or 1]")  # fmt: skip
+@click.option("--early-stopping", type=click.Choice(list(STOPPING)),
+              help="When the search ends. no: when no beam, at its present length, could beat the "
+              "finished texts. yes: when there are so many of them as beams. never: when no beam "
+              "could, at any length.  [default: the model's files, or no]")  # fmt: skip
+@click.option("--repetition-penalty", type=float,
+              help="Above 1: make tokens of the translation less likely again.")  # fmt: skip
+@click.option("--no-repeat-ngram-size", type=int, metavar="N",
+              help="No run of N tokens comes twice; 0: off.")  # fmt: skip
+@click.option("--max-tokens", "-n", type=int,
+              help="Maximum number of tokens.  [default: the model's files, or 256]")  # fmt: skip
+@FILE_SETTINGS
 @click.option("--engine/--no-engine", default=None,
               help="Require the CPU engine, or use torch.  [default: the faster one]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per translation.")
 def command(
-    texts: tuple[str, ...], model: str, beams: int, best: int, length_penalty: float,
-    max_tokens: int, engine: bool | None, as_json: bool,
+    texts: tuple[str, ...], model: str, early_stopping: str | None, engine: bool | None,
+    as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Translate every TEXT, or every line of standard input from a pipe.
+
+    Options that are not given come from the model's files, if those have them.
 
     An encoder-decoder model turns one text into another: a translation, a date, a correction.
     """
@@ -58,15 +75,16 @@ def command(
     loaded = _translator(model)
     from clearhead.generation.beam_search import beam_search
 
+    limited = options["file_settings"] and loaded.generation.limits_length
+    if options["max_tokens"] is None and not limited:
+        options["max_tokens"] = MAX_TOKENS
+    stopping = None if early_stopping is None else STOPPING[early_stopping]
     prepare_engine(loaded, engine)
     for text in texts or _lines():
         if not text.strip():
             click.echo()
             continue
-        found = beam_search(
-            loaded, text, beams=beams, best=best, max_tokens=max_tokens,
-            length_penalty=length_penalty, engine=engine,
-        )  # fmt: skip
+        found = beam_search(loaded, text, early_stopping=stopping, engine=engine, **options)
         _show(text, found, as_json)
 
 

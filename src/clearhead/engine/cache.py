@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 import torch
@@ -10,8 +11,23 @@ from torch import Tensor
 
 from clearhead.engine.kernels.structures import CHUNK, COLUMNS, KEYS
 from clearhead.engine.weights import padded, rounded_up
+from clearhead.errors import InputError
 
 INITIAL_CAPACITY = 256  # tokens
+
+
+def check_memory(batch: int, capacity: int, token_bytes: int) -> None:
+    """Raise an InputError if a cache needs more memory than this machine has."""
+    if not hasattr(os, "sysconf"):
+        return
+    needed, there = batch * capacity * token_bytes, os.sysconf("SC_PHYS_PAGES")
+    there *= os.sysconf("SC_PAGE_SIZE")
+    if needed > there:
+        raise InputError(
+            f"the keys and values of {batch} texts of up to {capacity} tokens need "
+            f"{needed / 1e9:,.0f} GB, and this machine has {there / 1e9:,.0f}.",
+            hint="generate fewer texts at once, or shorter ones.",
+        )
 
 
 @dataclass
@@ -28,8 +44,13 @@ class EngineCache:
     def empty(
         cls, layers: int, batch: int, kv_heads: int, capacity: int, key_width: int, value_width: int
     ) -> EngineCache:
-        """Make a cache for ``capacity`` tokens in each row, rounded up to whole chunks."""
+        """Make a cache for ``capacity`` tokens in each row, rounded up to whole chunks.
+
+        Raises:
+            InputError: it would need more memory than this machine has.
+        """
         capacity = rounded_up(max(capacity, 1), CHUNK)
+        check_memory(batch, capacity, 2 * layers * kv_heads * (key_width + value_width))
         front = (layers, batch, kv_heads)
         return cls(
             torch.zeros(*front, capacity // KEYS, key_width, KEYS, dtype=torch.float16),
@@ -67,7 +88,11 @@ class EngineCache:
         key: Float[Tensor, "batch position kv_head key_dim"],
         value: Float[Tensor, "batch position kv_head value_dim"],
     ) -> None:
-        """Store the keys and values of a whole source, for cross-attention."""
+        """Store the keys and values of a whole source, for cross-attention.
+
+        A key that half precision cannot hold makes its value NaN: softmax would hide it.
+        """
+        value = value + (0.0 * key.half()).sum(-1, keepdim=True)
         batch, _, kv_heads, _ = key.shape
         key_width, columns = self.keys.shape[4], self.values.shape[4]
         wide = padded(key, batch, self.capacity, kv_heads, key_width)

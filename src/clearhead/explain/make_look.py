@@ -129,7 +129,10 @@ def _written(loaded: Loaded, ids: Sequence[int], before: Passage, count: int) ->
     tokenizer = tokenizer_of(loaded, "looking at a text")
     text, tokens = before.text, list(before.tokens)
     probabilities: list[float | None] = []
-    for event in generate(loaded, list(ids), max_tokens=count, temperature=0, engine=False):
+    readable = not loaded.generation.refused  # a setting for texts is no reason not to look
+    for event in generate(
+        loaded, list(ids), max_tokens=count, temperature=0, engine=False, file_settings=readable
+    ):
         start, text = len(text), text + event.text
         if event.token is not None:
             tokens.append(_token(tokenizer, event.token, event.text, start))

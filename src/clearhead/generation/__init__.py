@@ -7,6 +7,9 @@ Read the modules in this order:
 ``runner_factory``              makes a runner: the CPU engine if it supports the model, else torch
 ``sampling``, ``penalties``     pure functions of logits: temperature, filters, penalties, the draw
 ``settings``                    every sampling setting, checked, and the order in which they apply
+``token_rules``                 rules that forbid or force tokens
+``file_settings``               the caller's settings first, then the model's files, then ours
+``sound_logits``                NaN is refused
 ``prompt``, ``prompt_batch``    a text or token ids become the batch that decoding starts from
 ``row``, ``stop_strings``       one text of the batch: its tokens, its stream of text, its stops
 ``token_sampler``               logits of a batch become the next token of each row

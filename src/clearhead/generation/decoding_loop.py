@@ -25,7 +25,7 @@ class DecodingLoop:
     session: Session
     prompts: PromptBatch
     sampler: TokenSampler
-    max_tokens: int
+    ends: tuple[int, ...]
     speculate: int = 0
 
     def events(self, rows: list[Row]) -> Generator[Event, None, None]:
@@ -75,9 +75,9 @@ class DecodingLoop:
         """The reason why this text has ended; None if it has not."""
         if row.stop_strings.found is not None:
             return "stop-string"
-        if row.ids[-1] in self.session.loaded.config.eos:
+        if row.ids[-1] in self.ends:
             return "stop-token"
-        if len(row.ids) >= self.max_tokens:
+        if len(row.ids) >= row.limit:
             return "max-tokens"
         return "context" if self.prompts.exceeds_context(row) and not self.prompts.slides else None
 

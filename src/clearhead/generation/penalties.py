@@ -41,7 +41,8 @@ def with_presence_and_frequency(
 
     ``counts`` are of the generated text alone.
     """
-    return logits - presence * (counts > 0) - frequency * counts
+    numbers = counts.to(logits.dtype)  # whole ones would make the products float32
+    return logits - presence * (numbers > 0).to(logits.dtype) - frequency * numbers
 
 
 def with_bias(

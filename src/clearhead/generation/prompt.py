@@ -43,20 +43,29 @@ def tokenizer_of(loaded: Loaded, what: str) -> Tokenizer:
 
 def decoder_start_ids(loaded: Loaded) -> list[int]:
     """Return the tokens that the decoder of an encoder-decoder model starts from."""
-    start = loaded.config.start if loaded.config.start is not None else loaded.config.bos
+    config, given = loaded.config, loaded.generation
+    known = (given.start, config.start, given.bos, config.bos)
+    start = next((token for token in known if token is not None), None)
     if start is None:
         raise InputError(
             f"{loaded.name} does not define the token that its decoder starts with.",
             hint="config.json should have decoder_start_token_id.",
         )
-    return [start]
+    return [_checked_id(loaded, start)]
 
 
 def bos_of(loaded: Loaded) -> int | None:
     """Return the token that begins a text; None if the model has none."""
-    if loaded.config.bos is None and loaded.tokenizer is not None:
-        return loaded.tokenizer.specials.bos
-    return loaded.config.bos
+    given = (loaded.generation.bos, loaded.config.bos)
+    known = [token for token in given if token is not None and 0 <= token < loaded.config.vocab]
+    if known:
+        return known[0]
+    return None if loaded.tokenizer is None else loaded.tokenizer.specials.bos
+
+
+def end_tokens(loaded: Loaded) -> tuple[int, ...]:
+    """Return the tokens that end a text: those of the file for generation, or the config's."""
+    return loaded.generation.eos or loaded.config.eos
 
 
 def _is_batch(prompt: object) -> bool:
@@ -73,7 +82,7 @@ def _encoded(loaded: Loaded, text: str) -> list[int]:
         if not text.strip():
             raise InputError("the source text is empty.", hint="give it some words.")
         return ids
-    while ids and ids[-1] in loaded.config.eos and not _ends_with(loaded, text, ids[-1]):
+    while ids and ids[-1] in end_tokens(loaded) and not _ends_with(loaded, text, ids[-1]):
         ids = ids[:-1]  # the tokenizer adds an end token to every text, but this one continues
     return ids or _bos_ids(loaded)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clearhead.checkpoints.load import Loaded
@@ -50,8 +51,18 @@ class PromptBatch:
             check_fits(ids, context)
         return cls(rows, None, context, slide, bos)
 
-    def rows(self, loaded: Loaded, samples: int, stops: tuple[str, ...], seed: int) -> list[Row]:
-        """Make a row for each text. Sample i of every prompt gets the same random seed."""
+    def rows(
+        self,
+        loaded: Loaded,
+        samples: int,
+        stops: tuple[str, ...],
+        seed: int,
+        limits: Sequence[int],
+    ) -> list[Row]:
+        """Make a row for each text. Sample i of every prompt gets the same random seed.
+
+        ``limits`` are the largest numbers of tokens after each prompt.
+        """
         return [
             Row(
                 prompt_index=prompt_index,
@@ -61,6 +72,7 @@ class PromptBatch:
                 stream=self._stream(loaded.tokenizer, ids),
                 stop_strings=StopStrings(stops),
                 generator=random.Random(f"{seed}/{sample}"),
+                limit=limits[prompt_index],
             )
             for prompt_index, ids in enumerate(self.ids)
             for sample in range(samples)

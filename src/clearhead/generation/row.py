@@ -21,6 +21,7 @@ class Row:
     stream: StreamDecoder | None  # None if there is no tokenizer
     stop_strings: StopStrings
     generator: random.Random
+    limit: int  # the largest number of tokens
     ids: list[int] = field(default_factory=list)  # the generated tokens
 
     def append(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from clearhead.checkpoints.load import Loaded
-from clearhead.errors import InputError
+from clearhead.errors import InputError, NotFiniteError
 from clearhead.generation.runner import Runner
+from clearhead.generation.sound_logits import unsound
 from clearhead.generation.torch_runner import TorchRunner
 from clearhead.models.decoder import Decoder
 from clearhead.models.encoder import Encoder
@@ -62,5 +63,8 @@ def _make_engine_runner(loaded: Loaded, sources: list[list[int]] | None) -> Runn
 
     if not engine_supports(loaded):
         return None
-    runner: Runner = EngineRunner.of(loaded, sources)
+    try:
+        runner: Runner = EngineRunner.of(loaded, sources)
+    except NotFiniteError as error:  # an encoder, which torch runs, computed NaN
+        raise unsound() from error
     return runner

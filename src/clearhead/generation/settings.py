@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-import reprlib
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
 
+from clearhead.arguments import real_number, shown, whole_number
 from clearhead.errors import InputError
 from clearhead.generation import penalties, sampling
 from clearhead.generation.sampling import Number
+
+LARGE, TINY = 1e6, 1e-300  # penalties beyond LARGE are computed in float64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +23,8 @@ class Settings:
     """The settings by which a token is sampled from logits.
 
     Order: repetition penalty, presence and frequency penalties, logit bias, temperature, top-k,
-    top-p, min-p, typical; then sampling. A temperature of 0 takes the most likely token.
+    top-p, min-p, typical; then sampling. A temperature of 0 takes the most likely token. Each
+    filter keeps at least ``min_tokens_to_keep`` tokens.
     """
 
     temperature: Number = 1.0
@@ -33,23 +36,25 @@ class Settings:
     presence_penalty: Number = 0.0
     frequency_penalty: Number = 0.0
     logit_bias: Mapping[int, Number] = field(default_factory=dict)
+    min_tokens_to_keep: int = 1
 
     def __post_init__(self) -> None:
-        fraction = "above 0 and at most 1"
-        _check(
-            "temperature", self.temperature, lambda t: t >= 0, "0 (the most likely token) or above"
-        )
-        _check("top_k", self.top_k, lambda k: isinstance(k, int) and k >= 1, "whole, 1 or more")
-        _check("top_p", self.top_p, lambda p: 0 < p <= 1, fraction)
-        _check("min_p", self.min_p, lambda p: 0 <= p <= 1, "from 0 to 1")
-        _check("typical", self.typical, lambda p: 0 < p <= 1, fraction)
-        _check("repetition_penalty", self.repetition_penalty, lambda p: p > 0, "above 0 (1: none)")
+        real_number("temperature", self.temperature, least=0)
+        whole_number("min_tokens_to_keep", self.min_tokens_to_keep, least=1)
+        if self.top_k is not None:
+            whole_number("top_k", self.top_k, least=1)
+        if self.min_p is not None:
+            real_number("min_p", self.min_p, least=0, most=1)
+        for name in ("top_p", "typical"):
+            if getattr(self, name) is not None:
+                real_number(name, getattr(self, name), above=0, most=1)
+        real_number("repetition_penalty", self.repetition_penalty, above=0)
         for name in ("presence_penalty", "frequency_penalty"):
-            _check(name, getattr(self, name), math.isfinite, "a finite number (0: none)")
+            real_number(name, getattr(self, name))
         if not _is_bias(self.logit_bias):
             raise InputError(
                 "logit_bias maps token ids to numbers, finite or -inf; got "
-                f"{reprlib.repr(self.logit_bias)}."
+                f"{shown(self.logit_bias)}."
             )
 
     @property
@@ -62,7 +67,8 @@ class Settings:
         for token in self.logit_bias:
             if not 0 <= token < vocab:
                 raise InputError(
-                    f"logit_bias: token {token} is not in this vocabulary of {vocab} entries."
+                    f"logit_bias: token {shown(token)} is not in this vocabulary of {vocab} "
+                    "entries."
                 )
 
     def penalised(
@@ -73,6 +79,8 @@ class Settings:
     ) -> Float[Tensor, "batch vocab"]:
         """Apply penalties and bias: these matter to greedy decoding, too."""
         vocab = logits.shape[-1]
+        if self._extreme:
+            logits = logits.double()
         if self.repetition_penalty != 1.0:
             rows = [[*prompt, *text] for prompt, text in zip(prompts, texts, strict=True)]
             counts = penalties.token_counts(rows, vocab)
@@ -87,28 +95,37 @@ class Settings:
     def filtered(self, logits: Float[Tensor, "batch vocab"]) -> Float[Tensor, "batch vocab"]:
         """Apply temperature and filters: the result is the distribution to sample from."""
         logits = sampling.with_temperature(logits, self.temperature)
+        least = self.min_tokens_to_keep
         if self.top_k is not None:
-            logits = sampling.keep_top_k(logits, self.top_k)
+            logits = sampling.keep_top_k(logits, max(self.top_k, least))
         if self.top_p is not None:
-            logits = sampling.keep_top_p(logits, self.top_p)
+            logits = sampling.keep_top_p(logits, self.top_p, least)
         if self.min_p is not None:
-            logits = sampling.keep_min_p(logits, self.min_p)
-        return logits if self.typical is None else sampling.keep_typical(logits, self.typical)
+            logits = sampling.keep_min_p(logits, self.min_p, least)
+        if self.typical is not None:
+            logits = sampling.keep_typical(logits, self.typical, least)
+        return logits
 
-
-def _check(name: str, value: Any, good: Callable[[Any], bool], wanted: str) -> None:
-    if value is None:
-        return
-    if not _is_number(value) or not math.isfinite(value) or not good(value):
-        raise InputError(f"{name} must be {wanted}; got {value!r}.")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    @property
+    def _extreme(self) -> bool:
+        """True if float32 might not hold what penalties and bias make of logits."""
+        numbers = (
+            *(self.repetition_penalty, 1 / max(self.repetition_penalty, TINY)),
+            *(self.presence_penalty, self.frequency_penalty),
+            *(value for value in self.logit_bias.values() if value > -math.inf),
+        )
+        return any(abs(number) > LARGE for number in numbers)
 
 
 def _is_bias(bias: object) -> bool:
     return isinstance(bias, Mapping) and all(
-        isinstance(token, int) and _is_number(value) and value < math.inf
+        isinstance(token, int) and not isinstance(token, bool) and _is_bias_value(value)
         for token, value in bias.items()
     )
+
+
+def _is_bias_value(value: object) -> bool:
+    """True for a number that a float can hold, or −∞."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max or value == -math.inf

@@ -11,6 +11,7 @@ from torch import Tensor
 from clearhead.generation.runner import Runner
 
 LENGTHS = (3, 2)  # of n-grams; a longer match is a better draft
+MOST_DRAFTS = 256  # of one step: more would only be computed in vain
 
 
 class NGrams:
@@ -64,7 +65,7 @@ class SpeculativeRunner:
         self.runner = runner
         self.vocab, self.context = runner.vocab, runner.context
         self.steps = 0  # how often the model ran
-        self._max_drafts = self._draft_count = max_drafts
+        self._max_drafts = self._draft_count = min(max_drafts, MOST_DRAFTS)
         self._past = NGrams(cached or [])
         self._drafts: list[tuple[int, Float[Tensor, " vocab"]]] = []  # token, logits after it
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from clearhead.errors import ClearheadError
 from clearhead.generation import sampling
 from clearhead.generation.event import Alternative
 from clearhead.generation.row import Row
 from clearhead.generation.settings import Settings
-from clearhead.models.config import ModelConfig
+from clearhead.generation.sound_logits import refuse_no_choice, refuse_unsound
+from clearhead.generation.token_rules import TokenRules
 from clearhead.text.tokenizer import Tokenizer
 
 
@@ -37,12 +37,14 @@ class TokenSampler:
     settings: Settings
     tokenizer: Tokenizer | None
     alternatives: int = 0
+    rules: TokenRules = field(default_factory=TokenRules)
 
     def sample(
         self, logits: Float[Tensor, "batch vocab"], rows: Sequence[Row]
     ) -> list[SampledToken]:
         """Sample the next token of each row."""
         logits = tokenizer_logits(logits, self.tokenizer)
+        refuse_unsound(logits)
         tokens = self._tokens(logits, rows)
         sampled = logits.gather(1, torch.tensor(tokens)[:, None])[:, 0]
         log_sums = logits.logsumexp(-1)
@@ -55,17 +57,13 @@ class TokenSampler:
 
     def _tokens(self, logits: Float[Tensor, "batch vocab"], rows: Sequence[Row]) -> list[int]:
         prompts, texts = [row.prompt for row in rows], [row.ids for row in rows]
-        logits = self.settings.penalised(logits, prompts, texts)
-        if not bool(logits.amax(-1).isfinite().all()):
-            raise ClearheadError(
-                "no token can be sampled: the model's logits are NaN or infinite, or logit_bias "
-                "forbids every token.",
-                hint="check the weights; half precision overflows in some models.",
-            )
+        changed = self.rules.apply(self.settings.penalised(logits, prompts, texts), rows)
+        if changed is not logits:
+            refuse_no_choice(changed)
         if self.settings.greedy:
-            return sampling.greedy(logits)
+            return sampling.greedy(changed)
         uniform = [row.generator.random() for row in rows]
-        return sampling.sample(self.settings.filtered(logits), uniform)
+        return sampling.sample(self.settings.filtered(changed), uniform)
 
     def _alternatives(
         self, logits: Float[Tensor, " vocab"], log_sum: float, row: Row
@@ -98,15 +96,3 @@ def tokenizer_logits(
     if tokenizer is None or tokenizer.size >= logits.shape[-1]:
         return logits
     return logits[:, : tokenizer.size]
-
-
-def forbidden_tokens(config: ModelConfig) -> tuple[int, ...]:
-    """Return the tokens that a model must not generate, although it may rate them highly.
-
-    Marian's models have no begin token: a text starts from padding, whose row of the output matrix
-    is never trained. transformers forbids it too (``bad_words_ids``).
-    """
-    marian = config.kind == "encoder-decoder" and config.positions == "sinusoidal-halves"
-    if not marian or config.pad is None or config.pad in config.eos:
-        return ()
-    return (config.pad,)

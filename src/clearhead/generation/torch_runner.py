@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from clearhead.errors import InputError
+from clearhead.errors import InputError, NotFiniteError
+from clearhead.generation.sound_logits import unsound
 from clearhead.models.decoder import Decoder
 from clearhead.models.encoder_decoder import EncoderDecoder
 
@@ -104,13 +105,18 @@ class TorchRunner:
 
     @contextmanager
     def _inference(self) -> Iterator[None]:
-        """Disable gradients and dropout; a model in training mode returns to it afterwards."""
+        """Disable gradients and dropout; a model in training mode returns to it afterwards.
+
+        A model that computes NaN gets the one error that generation has for it.
+        """
         training = self.model.training
         if training:
             self.model.eval()
         try:
             with torch.no_grad():
                 yield
+        except NotFiniteError as error:  # attention refuses NaN before the logits show it
+            raise unsound() from error
         finally:
             if training:
                 self.model.train()

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 
 from clearhead.engine.kernels.numbers import MINUS_INFINITY, ONE, quantise
 from clearhead.engine.kernels.parts import attention_at, part, step_at
-from clearhead.engine.kernels.rotate_and_store import query_at
+from clearhead.engine.kernels.rotate_and_store import query_at, zero_or_nan_above
 from clearhead.engine.kernels.structures import CHUNK, COLUMNS, GROUP, KEYS, TILE
 from clearhead.kernels.compiling import INLINED
 from clearhead.kernels.exponential import exp
@@ -41,6 +42,9 @@ from clearhead.kernels.vectors import (
     subtract,
     sum_of,
 )
+
+# A query of 3e30 times this is beyond float32, and so may be its product with keys up to 65,504.
+FROM_LARGEST_QUERY = np.float32(1e8)
 
 
 # Three or four query rows at once over the keys of one chunk: a key or value is loaded once for
@@ -280,7 +284,10 @@ def attend(step_address: int, attention_address: int, unit: int, scratch: int) -
 
 @njit(**INLINED)
 def merge_head(step: Any, attention: Any, token: int, head: int, target: int) -> None:
-    """Merge the partial results of all chunks into one head's output."""
+    """Merge the partial results of all chunks into one head's output.
+
+    The softmax of scores loses NaN, so a query that could make NaN makes the output NaN.
+    """
     width = step.value_width
     first = key_start(step, attention, token) // CHUNK
     last = (key_end(step, attention, token) + CHUNK - 1) // CHUNK
@@ -300,10 +307,11 @@ def merge_head(step: Any, attention: Any, token: int, head: int, target: int) ->
                 address,
                 multiply_add(weight, load_floats(partial + 4 * column), load_floats(address)),
             )
-    inverse = largest_of(total)
+    query = query_at(step, token, head)
+    factor = ONE / largest_of(total) + zero_or_nan_above(query, step.key_width, FROM_LARGEST_QUERY)
     for column in range(0, width, TILE):
         address = target + 4 * column
-        store_floats(address, multiply(load_floats(address), broadcast(ONE / inverse)))
+        store_floats(address, multiply(load_floats(address), broadcast(factor)))
 
 
 @part

@@ -29,6 +29,7 @@ from clearhead.kernels.vectors import (
     multiply_add,
     rounded,
     subtract,
+    sum_of,
     where_below,
 )
 
@@ -91,7 +92,7 @@ def activated(x: Any, activation: int) -> Any:
     elif activation == 1:
         result = gelu(x)
     else:
-        result = larger(x, broadcast(ZERO))
+        result = larger(broadcast(ZERO), x)  # in this order NaN stays NaN
     return result
 
 
@@ -103,8 +104,18 @@ QUANTISED_GROUP_BYTES = SPLIT_BYTES + 12  # bytes of one group
 
 
 @njit(**INLINED)
+def zero_or_nan(first: Any, second: Any) -> Any:
+    """0 if all 32 numbers are finite, NaN otherwise: maxima and whole numbers lose NaN."""
+    zero = broadcast(ZERO)
+    return sum_of(multiply_add(first, zero, multiply(second, zero)))
+
+
+@njit(**INLINED)
 def quantise_group(first: Any, second: Any, vector: int, groups: int, group: int) -> None:
-    """Quantise 32 numbers: group ``group`` of a quantised vector of ``groups``."""
+    """Quantise 32 numbers: group ``group`` of a quantised vector of ``groups``.
+
+    If one of them is NaN or infinite, the scale is NaN, and with it every product.
+    """
     largest = largest_of(larger(absolute(first), absolute(second)))
     inverse = LARGEST_INTEGER / largest if largest > ZERO else ZERO
     first_integers = as_ints(rounded(multiply(first, broadcast(inverse))))
@@ -112,7 +123,7 @@ def quantise_group(first: Any, second: Any, vector: int, groups: int, group: int
     store_split(vector + group * SPLIT_BYTES, first_integers)
     store_split(vector + group * SPLIT_BYTES + GROUP, second_integers)
     total = int_sum_of(add_ints(first_integers, second_integers))
-    scale = largest / LARGEST_INTEGER
+    scale = largest / LARGEST_INTEGER + zero_or_nan(first, second)
     scales = vector + groups * SPLIT_BYTES + 4 * group
     put_float(scales, scale)
     put_float(scales + 4 * groups, scale * np.float32(total))

@@ -27,6 +27,20 @@ from clearhead.kernels.memory import (
     put_half,
     store_halves,
 )
+from clearhead.kernels.vectors import add, broadcast, multiply, multiply_add, no_floats, sum_of
+
+# 65,520, the first number that half precision rounds to infinity, times this is beyond float32.
+FROM_LARGEST_HALF = np.float32(2.0**127 / 32_760)
+
+
+@njit(**INLINED)
+def zero_or_nan_above(vector: int, width: int, factor: Any) -> Any:
+    """0 if factor times every number is finite, NaN otherwise."""
+    total = no_floats()
+    for i in range(0, width, TILE):
+        scaled = multiply(load_floats(vector + 4 * i), broadcast(factor))
+        total = multiply_add(scaled, broadcast(ZERO), total)
+    return sum_of(total)
 
 
 @njit(**INLINED)
@@ -70,7 +84,10 @@ def query_at(step: Any, token: int, head: int) -> int:
 def store_key_value(
     step: Any, attention: Any, row: int, position: int, kv_head: int, token: int
 ) -> None:
-    """Rotate a token's key, and store key and value in the cache."""
+    """Rotate a token's key, and store key and value in the cache.
+
+    The softmax of scores loses NaN, so a key that half precision cannot hold makes its value NaN.
+    """
     kv = step.projected + 4 * (token * step.projected_width + step.heads * step.key_width)
     key = kv + 4 * kv_head * step.key_width
     value = kv + 4 * (step.kv_heads * step.key_width + kv_head * step.value_width)
@@ -79,12 +96,13 @@ def store_key_value(
     keys += 2 * (position // KEYS * KEYS * step.key_width + position % KEYS)
     for i in range(step.key_width):
         put_half(keys + 2 * KEYS * i, float_at(key + 4 * i))
+    unheld = broadcast(zero_or_nan_above(key, step.key_width, FROM_LARGEST_HALF))
     values = attention.values + row * step.value_row + kv_head * step.value_head
     values += 2 * (position // CHUNK * CHUNK * step.value_width + position % CHUNK * COLUMNS)
     for column in range(0, step.value_width, COLUMNS):
         target, source = values + 2 * column * CHUNK, value + 4 * column
-        store_halves(target, load_floats(source))
-        store_halves(target + 2 * TILE, load_floats(source + 4 * TILE))
+        store_halves(target, add(load_floats(source), unheld))
+        store_halves(target + 2 * TILE, add(load_floats(source + 4 * TILE), unheld))
 
 
 @part

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from clearhead.engine.kernels.matrix import BYTES_4, BYTES_8
-from clearhead.engine.kernels.numbers import ZERO
+from clearhead.engine.kernels.numbers import ZERO, zero_or_nan
 from clearhead.engine.kernels.parts import pack_at
 from clearhead.engine.kernels.structures import GROUP, TILE
 from clearhead.engine.kernels.threads import thread_count, thread_number
@@ -50,6 +50,8 @@ def largest_in(first: Any, second: Any) -> Any:
 def pack_group_4(source: int, target: int, lane: int, scratch: int) -> bool:
     """Pack 32 weights of one row with 4 bits; False if they are not 16 evenly spaced levels."""
     first, second = load_floats(source), load_floats(source + 64)
+    if zero_or_nan(first, second) != ZERO:  # also true of NaN
+        return False
     highest = largest_in(first, second)
     zero = broadcast(ZERO)
     lowest = -largest_in(subtract(zero, first), subtract(zero, second))
@@ -77,9 +79,10 @@ def pack_group_4(source: int, target: int, lane: int, scratch: int) -> bool:
 
 @njit(**INLINED)
 def pack_group_8(source: int, target: int, lane: int, scratch: int) -> None:
-    """Pack 32 weights of one row with 8 bits."""
+    """Pack 32 weights of one row with 8 bits; if one is NaN or infinite, the scale is NaN."""
     first, second = load_floats(source), load_floats(source + 64)
-    put_half(target + 2 * lane, largest_in(absolute(first), absolute(second)) / LEVELS_8)
+    largest = largest_in(absolute(first), absolute(second))
+    put_half(target + 2 * lane, largest / LEVELS_8 + zero_or_nan(first, second))
     scale = half_at(target + 2 * lane)
     inverse = np.float32(1) / scale if scale > ZERO else ZERO
     most = broadcast(LEVELS_8)
