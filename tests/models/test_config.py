@@ -72,7 +72,7 @@ def test_it_cannot_be_changed_but_copied() -> None:
         ({"norm_epsilon": 0.0}, "norm_epsilon must be above 0"),
         ({"norm_epsilon": "small"}, "norm_epsilon must be a finite number; got 'small'"),
         ({"norm_epsilon": float("nan")}, "norm_epsilon must be a finite number; got nan"),
-        ({"dropout": 1.0}, "dropout from 0 up to below 1"),
+        ({"dropout": 1.0}, "dropout must be from 0 up to below 1"),
         ({"rotary_base": float("inf")}, "rotary_base must be a finite number"),
         ({"rotary_base": 1.0}, "base of rotary positions must be above 1"),
         ({"tied": 1}, "tied must be true or false; got 1"),

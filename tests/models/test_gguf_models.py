@@ -153,14 +153,14 @@ SOUND: dict[str, Any] = {
         ({"general.architecture": None}, "architecture is None"),
         ({"llama.block_count": None}, "lacks llama.block_count"),
         ({"llama.attention.layer_norm_rms_epsilon": None}, "lacks llama.attention.layer_norm_rms"),
-        ({"llama.rope.scaling.type": "yarn"}, "scaling of type 'yarn'"),
+        ({"llama.rope.scaling.type": "su"}, "scaling by rope.scaling.type 'su'"),
         ({"llama.embedding_length": "x"}, None),
         ({"llama.attention.head_count": 0}, None),
         ({"llama.attention.head_count": [6, 6]}, None),
         ({"llama.attention.head_count": -6}, None),
         ({"llama.rope.freq_base": "fast"}, None),
         ({"llama.rope.freq_base": float("nan")}, None),
-        ({"llama.rope.dimension_count": 5}, None),
+        ({"llama.rope.dimension_count": 5}, "llama.rope.dimension_count is 5"),
         ({"tokenizer.ggml.eos_token_id": "two"}, None),
         ({"llama.block_count": 2**63, "general.architecture": "llama"}, None),
     ],
@@ -185,7 +185,7 @@ def test_huge_block_counts_of_gemma() -> None:
 
 def test_factors_for_another_head_width(unchecked: None) -> None:
     with pytest.raises(ClearheadError, match="wanted a factor for each of 3 pairs; got 2"):
-        gguf_family(SOUND | {"llama.rope.dimension_count": 6}, [], 97, (1.0, 2.0))
+        gguf_family(SOUND | {"llama.attention.key_length": 6}, [], 97, (1.0, 2.0))
 
 
 def test_tensors_that_are_missing_or_too_many(tmp_path: Path) -> None:

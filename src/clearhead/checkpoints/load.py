@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import torch
 from torch import nn
@@ -22,16 +24,20 @@ from clearhead.checkpoints.sentence_modules import MODULES, sentence_config
 from clearhead.checkpoints.store.hub import fetch_from_hub, is_hub_id
 from clearhead.checkpoints.store.model_store import ModelStore
 from clearhead.checkpoints.store.wheel import Progress
-from clearhead.checkpoints.weights import model_from_weights
-from clearhead.errors import CheckpointError, InputError, StoreError
+from clearhead.checkpoints.weights import model_from_weights, unread_tensors
+from clearhead.errors import CheckpointError, InputError, StoreError, UnreadWarning
 from clearhead.files.json_file import read_json
 from clearhead.models.build import Model
 from clearhead.models.config import ModelConfig
 from clearhead.models.families.family import Family, family_of
 from clearhead.models.families.gguf import ROTARY_FACTORS, gguf_family
+from clearhead.models.families.gguf_keys import unread_metadata
 from clearhead.text.folder import load_tokenizer
 from clearhead.text.gguf.tokenizer import tokenizer_from_gguf
 from clearhead.text.tokenizer import Tokenizer
+
+# A model, its tokenizer if there is one, and what of its files is not read.
+Read: TypeAlias = tuple[Model, Tokenizer | None, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class Loaded:
             without gradients.
         config: the model's description.
         tokenizer: None where the folder holds none.
+        unread: the fields, metadata and tensors of its files that nobody here knows. ``load`` warns
+            of them (:class:`clearhead.errors.UnreadWarning`).
 
     >>> import clearhead
     >>> clearhead.load("dates")
@@ -56,6 +64,7 @@ class Loaded:
     model: Model
     config: ModelConfig
     tokenizer: Tokenizer | None
+    unread: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         count = sum(parameter.numel() for parameter in self.model.parameters())
@@ -99,8 +108,12 @@ def load(
 
     Raises:
         StoreError: there is no model or path of this name, or it cannot be fetched.
-        CheckpointError: a file is broken, or no family reads a model of this kind.
+        CheckpointError: a file is broken, or no family reads a model of this kind, or a field of
+            its description asks for something that is not known; the error names it.
         InputError: an argument is wrong.
+
+    Warns:
+        UnreadWarning: the files say something that nobody here knows; ``unread`` has the names.
 
     >>> import clearhead
     >>> loaded = clearhead.load("dates")
@@ -114,9 +127,17 @@ def load(
         return _from_memory(model, given, dtype, device)
     path = resolve(model, progress)
     read = _from_gguf if path.suffix == ".gguf" else _from_folder
-    loaded, found = read(path, torch.float32 if dtype is None else dtype)
+    loaded, found, unread = read(path, torch.float32 if dtype is None else dtype)
     loaded = loaded.to("cpu" if device is None else device)
-    return Loaded(str(model), path, loaded, loaded.config, found if given is None else given)
+    found = found if given is None else given
+    return _reported(Loaded(str(model), path, loaded, loaded.config, found, unread))
+
+
+def _reported(loaded: Loaded) -> Loaded:
+    """Warn of what was not read, once for all of it."""
+    if loaded.unread:
+        warnings.warn(UnreadWarning(loaded.unread, where=loaded.name), stacklevel=3)
+    return loaded
 
 
 def _from_memory(
@@ -130,9 +151,9 @@ def _from_memory(
             "load takes a name, a path or a model of transformers; got a "
             f"{type(given).__module__}.{type(given).__qualname__}."
         )
-    model = model_from_transformers(given, dtype)
+    model, unread = model_from_transformers(given, dtype)
     model = model if device is None else model.to(device)
-    return Loaded(name_of(given), Path(), model, model.config, tokenizer)
+    return _reported(Loaded(name_of(given), Path(), model, model.config, tokenizer, unread))
 
 
 def resolve(name: str | Path, progress: Progress | None = None) -> Path:
@@ -160,20 +181,23 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _from_folder(path: Path, dtype: torch.dtype) -> tuple[Model, Tokenizer | None]:
+def _from_folder(path: Path, dtype: torch.dtype) -> Read:
     """A folder, or a .safetensors file inside one."""
     folder = path if path.is_dir() else path.parent
     gguf = sorted(folder.glob("*.gguf")) if path.is_dir() else []
     if path.is_dir() and not (folder / "config.json").exists() and len(gguf) == 1:
         return _from_gguf(gguf[0], dtype)
-    family, config = read_config(folder)
-    model = model_from_weights(config, family, open_safetensors(path), where=str(path), dtype=dtype)
+    family, config, unread = read_config(folder)
+    file = open_safetensors(path)
+    model = model_from_weights(config, family, file, where=str(path), dtype=dtype)
     has_tokenizer = any((folder / name).exists() for name in ("tokenizer.json", "vocabulary.json"))
-    return model, load_tokenizer(folder) if has_tokenizer else None
+    tokenizer = load_tokenizer(folder) if has_tokenizer else None
+    return model, tokenizer, (*unread, *unread_tensors(family, file))
 
 
-def read_config(folder: Path) -> tuple[Family, ModelConfig]:
-    """Return the family and the config that a folder's config.json describes."""
+def read_config(folder: Path) -> tuple[Family, ModelConfig, tuple[str, ...]]:
+    """Return the family and the config that a folder's config.json describes, and what of it is
+    not read."""
     path = folder / "config.json"
     if not path.exists():
         raise CheckpointError(
@@ -183,13 +207,13 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
     fields = read_json(path)
     family = family_of(fields)
     with description_errors(path):
-        config = family.read(fields)
+        config, unread = family.read(fields), family.unread(fields)
     if (folder / MODULES).exists() and config.kind == "encoder":
         config = sentence_config(folder, config)
-    return family, config
+    return family, config, unread
 
 
-def _from_gguf(path: Path, dtype: torch.dtype) -> tuple[Model, Tokenizer]:
+def _from_gguf(path: Path, dtype: torch.dtype) -> Read:
     file = GGUFFile(path)
     factors = None
     if ROTARY_FACTORS in file.names():
@@ -204,4 +228,4 @@ def _from_gguf(path: Path, dtype: torch.dtype) -> tuple[Model, Tokenizer]:
         key: value.tolist() if hasattr(value, "tolist") else value
         for key, value in file.metadata.items()
     }
-    return model, tokenizer_from_gguf(plain)
+    return model, tokenizer_from_gguf(plain), unread_metadata(file.metadata)
