@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -56,6 +56,7 @@ def model_from_weights(
     found = _find(sources, family, file.names(), where)
     _check_constants(family, file, set(found.values()), where)
     state: dict[str, Tensor] = {}
+    taken: set[str] = set()
     for ours, shape in _shapes(model).items():
         if ours in found:
             tensor = _taken(file, found[ours], sources[ours], shape, where)
@@ -63,6 +64,8 @@ def model_from_weights(
             tensor = torch.zeros(shape, dtype=next(iter(state.values())).dtype)
         tensor = tensor if dtype is None else tensor.to(dtype)
         state[ours] = tensor if views else tensor.contiguous()
+        if not views and ours in found and sources[ours].parts == 1:
+            state[ours] = _own(state[ours], found[ours], taken)
     model.load_state_dict(state, strict=False, assign=True)
     return model.eval().requires_grad_(False)
 
@@ -91,6 +94,13 @@ def _empty(config: ModelConfig, where: str) -> Model:
     except RuntimeError as error:
         message = str(error).partition("\n")[0]
         raise CheckpointError(f"{where} describes an impossible model: {message}.") from error
+
+
+def _own(tensor: Tensor, name: str, taken: set[str]) -> Tensor:
+    """The tensor with memory of its own, if another parameter came out of the same place."""
+    fresh = name not in taken
+    taken.add(name)
+    return tensor if fresh else tensor.clone()
 
 
 def unread_tensors(family: Family, file: WeightFile) -> tuple[str, ...]:
@@ -141,11 +151,15 @@ def _check_constants(family: Family, file: WeightFile, used: set[str], where: st
             if name in used or not name.endswith(ending):
                 continue
             held = file.tensor(name).float()
-            if held.ndim != 2 or not torch.allclose(held, computed(held), atol=1e-3):
+            if held.ndim != 2 or held.shape[1] % 2 or not _close(held, computed):
                 raise CheckpointError(
                     f"{where}: {name} differs from what models of this kind compute in its place.",
                     hint="ch.watch looks into the model as transformers runs it.",
                 )
+
+
+def _close(held: Tensor, computed: Callable[[Tensor], Tensor]) -> bool:
+    return torch.allclose(held, computed(held), atol=1e-3)
 
 
 def _taken(file: WeightFile, name: str, source: Source, shape: torch.Size, where: str) -> Tensor:
@@ -170,10 +184,15 @@ def weights_of(model: Model, family: Family) -> dict[str, Tensor]:
     parameters = dict(model.named_parameters())
     for ours, source in family.sources(model.config).items():
         parts.setdefault(source.name, []).append((source, parameters[ours].detach()))
-    return {
-        name: held[0][0].give([tensor for _, tensor in sorted(held, key=lambda pair: pair[0].part)])
-        for name, held in parts.items()
-    }
+    given: dict[str, Tensor] = {}
+    memory: set[int] = set()
+    for name, held in parts.items():
+        ordered = sorted(held, key=lambda pair: pair[0].part)
+        tensor = held[0][0].give([tensor for _, tensor in ordered])
+        # Two parameters may share their memory, if the file had one tensor for both.
+        given[name] = tensor.clone() if tensor.data_ptr() in memory else tensor
+        memory.add(tensor.data_ptr())
+    return given
 
 
 def _shapes(model: Model) -> dict[str, torch.Size]:
