@@ -123,21 +123,28 @@ def load(
     if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
         raise InputError(f"a model computes in floating point; got dtype {dtype}.")
     given = None if tokenizer is None else tokenizer_from_transformers(tokenizer)
-    if not isinstance(model, str | Path):
-        return _from_memory(model, given, dtype, device)
-    path = resolve(model, progress)
-    read = _from_gguf if path.suffix == ".gguf" else _from_folder
-    loaded, found, unread = read(path, torch.float32 if dtype is None else dtype)
-    loaded = loaded.to("cpu" if device is None else device)
-    found = found if given is None else given
-    return _reported(Loaded(str(model), path, loaded, loaded.config, found, unread))
-
-
-def _reported(loaded: Loaded) -> Loaded:
-    """Warn of what was not read, once for all of it."""
+    if isinstance(model, str | Path):
+        loaded = _from_files(model, given, dtype, device, progress)
+    else:
+        loaded = _from_memory(model, given, dtype, device)
     if loaded.unread:
-        warnings.warn(UnreadWarning(loaded.unread, where=loaded.name), stacklevel=3)
+        warnings.warn(UnreadWarning(loaded.unread, where=loaded.name), stacklevel=2)
     return loaded
+
+
+def _from_files(
+    name: str | Path,
+    tokenizer: Tokenizer | None,
+    dtype: torch.dtype | None,
+    device: torch.device | str | None,
+    progress: Progress | None,
+) -> Loaded:
+    path = resolve(name, progress)
+    read = _from_gguf if path.suffix == ".gguf" else _from_folder
+    model, found, unread = read(path, torch.float32 if dtype is None else dtype)
+    model = model.to("cpu" if device is None else device)
+    tokenizer = found if tokenizer is None else tokenizer
+    return Loaded(str(name), path, model, model.config, tokenizer, unread)
 
 
 def _from_memory(
@@ -153,7 +160,7 @@ def _from_memory(
         )
     model, unread = model_from_transformers(given, dtype)
     model = model if device is None else model.to(device)
-    return _reported(Loaded(name_of(given), Path(), model, model.config, tokenizer, unread))
+    return Loaded(name_of(given), Path(), model, model.config, tokenizer, unread)
 
 
 def resolve(name: str | Path, progress: Progress | None = None) -> Path:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 from clearhead.attention.rotary import FactorScaling, LinearScaling
 from clearhead.errors import CheckpointError
@@ -90,7 +91,16 @@ def test_scalings_that_are_not_known() -> None:
     with pytest.raises(CheckpointError, match=r"rotary scaling by rope.scaling.type 'longrope'"):
         scaling(type="longrope", factor=2.0)
     with pytest.raises(CheckpointError, match=r"rotary scaling by rope.scaling.attn_factor"):
-        scaling(attn_factor=1.5)
+        scaling(attn_factor=1.5, factor=2.0)
+    with pytest.raises(CheckpointError, match=r"by rope.scaling.attn_factor beside rope_freqs"):
+        scaling(attn_factor=1.5, factors=(1.0, 2.0))
+
+
+def test_a_gain_alone_turns_nothing() -> None:
+    found = scaling(attn_factor=1.5)
+    frequencies = torch.tensor([1.0, 0.1], dtype=torch.float64)
+    assert torch.equal(found.slow(frequencies, 4, 1e4), frequencies)
+    assert found.gain == 1.5
 
 
 def test_windows() -> None:
@@ -130,10 +140,9 @@ def test_widths_of_heads() -> None:
     apart = {"attention.key_length": 6, "attention.value_length": 10}
     config = gguf_family(metadata("qwen3", **apart), [], 11)[1]
     assert (config.key_dim, config.value_dim, config.rotary_width) == (6, 10, None)
-    part = gguf_family(metadata("qwen3", **apart | {"rope.dimension_count": 4}), [], 11)[1]
-    assert part.rotary_width == 4
-    with pytest.raises(CheckpointError, match=r"llama.rope.dimension_count is 2, and its heads ar"):
-        gguf_family(metadata("llama", **{"rope.dimension_count": 2}), [], 11)
+    for name in ("llama", "qwen2", "qwen3", "gemma2", "gemma3"):
+        with pytest.raises(CheckpointError, match=rf"{name}.rope.dimension_count is 2, and its he"):
+            gguf_family(metadata(name, **{"rope.dimension_count": 2}), [], 11)
 
 
 def test_values_for_each_layer() -> None:

@@ -80,11 +80,11 @@ def _config(
         return ModelConfig(**fields | _gpt2_fields(own))
     width = _given(own["attention.key_length"], model // heads)
     value_width = _given(own["attention.value_length"], model // heads)
+    _refuse_partial_rotation(own, width, architecture)
     fields |= {
         "kv_heads": _given(own["attention.head_count_kv"], heads),
         "key_dim": width,
         "value_dim": None if value_width == width else value_width,
-        "rotary_width": _rotary_width(own, width, architecture),
         "rotary_base": float(own["rope.freq_base"]),
         "rotary_scaling": _rotary_scaling(own, factors),
         "attention_bias": "blk.0.attn_q.bias" in tensors,
@@ -115,15 +115,14 @@ def _refuse_window(own: Mapping[str, Any], architecture: str) -> None:
         )
 
 
-def _rotary_width(own: Mapping[str, Any], head_width: int, architecture: str) -> int | None:
-    """Return None where the whole head rotates, as in all other formats."""
-    width = _given(own["rope.dimension_count"], head_width)
-    if width != head_width and architecture == "llama":
+def _refuse_partial_rotation(own: Mapping[str, Any], width: int, architecture: str) -> None:
+    """In these architectures the whole head rotates; llama.cpp stops at anything else."""
+    rotated = _given(own["rope.dimension_count"], width)
+    if rotated != width:
         raise CheckpointError(
-            f"the GGUF file: llama.rope.dimension_count is {width}, and its heads are {head_width} "
-            "wide; in this architecture the whole head rotates."
+            f"the GGUF file: {architecture}.rope.dimension_count is {rotated}, and its heads are "
+            f"{width} wide; in this architecture the whole head rotates."
         )
-    return None if width == head_width else width
 
 
 def _ends(metadata: Mapping[str, Any]) -> tuple[int, ...]:
@@ -142,6 +141,8 @@ def _rotary_scaling(
         context = _given(own["rope.scaling.original_context_length"], own["context_length"])
         sharpened = 0.1 * math.log(factor) + 1.0 if factor > 1 else 1.0
         return YarnScaling(factor, context, attention_factor=sharpened * gain)
+    if gain != 1.0 and factors is None and (kind == "none" or factor == 1.0):
+        return YarnScaling(1.0, own["context_length"], attention_factor=gain)  # the gain alone
     if kind not in ("none", "linear") or gain != 1.0:
         what = (
             f"rope.scaling.type {str(kind)[:60]!r}" if gain == 1.0 else "rope.scaling.attn_factor"
@@ -179,8 +180,10 @@ def _gemma_fields(
     base = own["rope.freq_base_swa"]
     return {
         "attention_scale": width**-0.5,
-        "attention_softcap": None if third else own["attn_logit_softcapping"] or None,
-        "output_softcap": own["final_logit_softcapping"] or None,
+        "attention_softcap": None if third else own["attn_logit_softcapping"],
+        "output_softcap": (own["final_logit_softcapping"] or None)
+        if third
+        else own["final_logit_softcapping"],
         "window": window,
         "window_layers": None if window is None else _marks(own, fields["layers"], third=third),
         **_window_rotary(fields, base, third=third),
