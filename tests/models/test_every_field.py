@@ -6,6 +6,7 @@ logits, and what is read must give the logits that it gives.
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -131,11 +132,53 @@ def test_what_is_read_gives_transformers_logits(name: str, field: str, tmp_path:
     beside = kind.raw() if name in ("bart", "marian") else kind.raw(**needed)
     if f"{name}.{field}" not in SILENT:
         assert family(kind).read(raw) != family(kind).read(beside), f"{field} is not read"
+    check_written(family(kind), family(kind).read(raw))
     theirs = kind.reference(raw)
     kind.save(theirs, raw, tmp_path)
     loaded = ch.load(tmp_path)
     assert loaded.unread == ()
     assert_same(loaded.model(*kind.inputs()), kind.theirs(theirs))
+
+
+def check_written(family: Family, config: ModelConfig) -> None:
+    """What was read is written, and nothing that we would not know again."""
+    written = json.loads(json.dumps(family.write(config)))
+    assert family.unread(written) == ()
+    again = family.read(written)
+    if again.tied:  # the rest is in the weights
+        again = again.changed(tied=config.tied, shared_embedding=config.shared_embedding)
+    assert again.resolved() == config.resolved()
+
+
+ALONE = {
+    "rope_scaling", "rope_theta", "original_max_position_embeddings", "rope_local_base_freq",
+    "layer_types", "use_sliding_window", "max_window_layers", "num_labels", "dense_act_fn",
+    "is_gated_act", "decoder_vocab_size", "tie_word_embeddings", "head_dim",
+    "sliding_window_pattern",
+    "share_encoder_decoder_embeddings", "n_inner",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_everything_that_is_read_is_saved_for_transformers(name: str, tmp_path: Path) -> None:
+    """All settings at once but sizes, and but those that say the same as another one."""
+    import transformers
+
+    kind = KINDS[name]
+    settings = [
+        field
+        for field, default in rules(kind).read.items()
+        if default is not REQUIRED and field not in SKIPPED | ALONE | {"num_key_value_heads"}
+    ]
+    raw = kind.raw(**{field: other_value(field, name) for field in settings})
+    theirs = kind.reference(raw)
+    loaded = ch.load(kind.save(theirs, raw, tmp_path / "theirs"))
+    wanted = kind.theirs(theirs)
+    assert_same(loaded.model(*kind.inputs()), wanted)
+    saved = ch.save(loaded.model, tmp_path / "ours")
+    back = getattr(transformers, kind.model).from_pretrained(saved, attn_implementation="eager")
+    assert_same(kind.theirs(back.eval()), wanted)
+    assert ch.load(saved).config.resolved() == loaded.config.resolved()
 
 
 def their_logits(name: str, changes: dict[str, Any]) -> Tensor:
