@@ -13,6 +13,8 @@ Every error that clearhead raises on purpose says what was wanted, what came and
     │   └── WeightNamesError                names are missing or unexpected; lists all of them
     ├── StoreError                          a model is not here and cannot be fetched
     └── MissingExtraError (also an ImportError)   a feature needs an optional package
+
+    UnreadWarning (a UserWarning)           a model file says something that nobody here knows
 """
 
 from __future__ import annotations
@@ -73,3 +75,26 @@ class MissingExtraError(ClearheadError, ImportError):
             f"{feature} needs an optional package that is not installed.",
             hint=f'pip install "clearhead[{extra}]"',
         )
+
+
+class UnreadWarning(UserWarning):
+    """A model file has fields, metadata or tensors that are not read; ``unread`` names them."""
+
+    def __init__(self, unread: tuple[str, ...], *, where: str) -> None:
+        self.unread = unread
+        shown = ", ".join(_printable(name) for name in unread[:MOST_NAMES])
+        more = f" and {len(unread) - MOST_NAMES} more" if len(unread) > MOST_NAMES else ""
+        super().__init__(
+            f"{_printable(where)} has fields or tensors that nobody here knows, {len(unread)} of "
+            f"them: {shown}{more}. They were not read; the model may want something else."
+        )
+
+
+MOST_NAMES = 20
+LONGEST_NAME = 80
+
+
+def _printable(name: str) -> str:
+    """A name out of a file on one line: without control characters, and cut where it is long."""
+    clean = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return clean if len(clean) <= LONGEST_NAME else f"{clean[:LONGEST_NAME]}…"

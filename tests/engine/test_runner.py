@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from clearhead.attention.rotary import YarnScaling
 from clearhead.checkpoints.load import Loaded
 from clearhead.engine.engine import Engine, engine_runs_here, engine_supports_config
 from clearhead.engine.runner import EngineRunner, engine_supports
@@ -43,6 +44,10 @@ DECODERS: dict[str, dict[str, Any]] = {
         "embedding_norm": True, "embedding_scale": 6.5, "output_bias": True, **BIASES,
     },
     "window": {"kv_heads": 1, "gated": True, "window": 7, "value_dim": 37, "rotary_width": 6},
+    "window-scaled": {
+        "gated": True, "window": 7, "window_layers": (True, False, True), "key_dim": 12,
+        "window_rotary_base": 300.0, "window_rotary_scaling": YarnScaling(3.0, 50),
+    },
     "plain": {"positions": "none", "activation": "relu", "output_scale": 0.5, "output_softcap": 9.},
 }  # fmt: skip
 TRANSLATORS: dict[str, dict[str, Any]] = {
@@ -55,6 +60,8 @@ TRANSLATORS: dict[str, dict[str, Any]] = {
         "activation": "gelu", "embedding_norm": True, **BIASES,
     },
     "pre-norm": {"positions": "sinusoidal", "gated": True},
+    "apart": {"positions": "sinusoidal", "shared_embedding": False},
+    "all apart": {"positions": "sinusoidal", "shared_embedding": False, "tied": False},
 }  # fmt: skip
 ROWS = [3, 171, 1, 67]  # tokens: less and more than a chunk of keys, than a block of tokens
 
@@ -134,8 +141,8 @@ def test_engine_decodes_from_sources_as_torch_does(name: str) -> None:
     config = {**SIZES, "kind": "encoder-decoder", "encoder_layers": 2, **TRANSLATORS[name]}
     model = EncoderDecoder(ModelConfig(**config))
     shake(model)
-    shared = model.encoder.embedding.tokens  # which torch's encoder sees as it is
-    shared.weight.data = seen(shared.weight)
+    for stack in {model.encoder, model.decoder}:  # torch's encoder sees them as they are
+        stack.embedding.tokens.weight.data = seen(stack.embedding.tokens.weight)
     sources = rows_of(5, 151, 1)
     ours, theirs = EngineRunner(Engine(model), sources), TorchRunner(quantised(model), sources)
     for rows in (rows_of(3, 1, 2), rows_of(1, 1, 1)):

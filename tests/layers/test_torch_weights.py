@@ -96,10 +96,29 @@ def test_the_weights_are_copies() -> None:
     assert ours.query.weight.equal(before)
 
 
-@pytest.mark.parametrize("options", [{"add_bias_kv": True}, {"add_zero_attn": True}])
-def test_what_we_do_not_have(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="add_bias_kv or add_zero_attn has no equal here"):
-        from_torch(their_layer(**options))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("cross", [False, True])
+def test_a_key_of_zeros_is_a_sink(cross: bool, dtype: torch.dtype) -> None:
+    theirs = their_layer(dtype, add_zero_attn=True, bias=True)
+    ours = from_torch(theirs, cross=cross)
+    assert ours.sinks is not None and not ours.sinks.requires_grad
+    c = torch.randn(2, 5, MODEL, dtype=dtype)
+    context = torch.randn(2, 7, MODEL, dtype=dtype) if cross else c
+    hidden = torch.rand(5, context.shape[1]) > 0.5
+    hidden[0] = True  # this query sees nothing but the zeros
+    for weights in (False, True):
+        wanted = theirs(c, context, context, attn_mask=hidden, need_weights=weights)[0]
+        close(ours(c, context if cross else None, mask=~hidden), wanted)
+    back = to_torch(ours)
+    assert back.add_zero_attn
+    close(back(c, context, context, attn_mask=hidden)[0], wanted)
+
+
+def test_a_key_that_no_token_made() -> None:
+    with pytest.raises(
+        ConfigError, match=r"add_bias_kv has a key and a value that no.*\n.*ch.watch"
+    ):
+        from_torch(their_layer(add_bias_kv=True))
 
 
 def test_keys_and_values_from_two_contexts() -> None:

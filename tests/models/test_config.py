@@ -72,7 +72,14 @@ def test_it_cannot_be_changed_but_copied() -> None:
         ({"norm_epsilon": 0.0}, "norm_epsilon must be above 0"),
         ({"norm_epsilon": "small"}, "norm_epsilon must be a finite number; got 'small'"),
         ({"norm_epsilon": float("nan")}, "norm_epsilon must be a finite number; got nan"),
-        ({"dropout": 1.0}, "dropout from 0 up to below 1"),
+        ({"dropout": 1.0}, "dropout must be from 0 up to below 1"),
+        ({"attention_dropout": -0.1}, "attention_dropout must be from 0 up to below 1; got -0.1"),
+        ({"activation_dropout": 1.5}, "activation_dropout must be from 0 up to below 1"),
+        ({"shared_embedding": False}, "gives an encoder-decoder two token embeddings; a model of"),
+        (
+            {"window_rotary_scaling": {"kind": "linear", "factor": 2.0}},
+            "belongs to window_rotary_base, which is not given",
+        ),
         ({"rotary_base": float("inf")}, "rotary_base must be a finite number"),
         ({"rotary_base": 1.0}, "base of rotary positions must be above 1"),
         ({"tied": 1}, "tied must be true or false; got 1"),
@@ -111,6 +118,18 @@ def test_it_cannot_be_changed_but_copied() -> None:
 def test_contradictions_are_refused(unchecked: None, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         config(**changes)
+
+
+def test_scalings_of_both_kinds_of_layers_survive_json() -> None:
+    scaled = config(
+        key_dim=4, rotary_scaling={"kind": "linear", "factor": 3.0}, window=5,
+        window_rotary_base=300.0,
+        window_rotary_scaling={"kind": "yarn", "factor": 2.0, "original_context": 7},
+    )  # fmt: skip
+    assert ModelConfig.from_json(scaled.to_json()) == scaled
+    assert scaled.rotary_of(0) is not None
+    assert scaled.rotary_of(0).scaling == YarnScaling(2.0, 7)  # type: ignore[union-attr]
+    assert scaled.changed(window=None).rotary_of(0).scaling == LinearScaling(3.0)  # type: ignore[union-attr]
 
 
 def test_window_marks_of_an_encoder_decoder() -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 import gguf
 import pytest
+import torch
 import transformers
 
 import clearhead as ch
 from clearhead.checkpoints.gguf.file import GGUFFile
-from clearhead.errors import CheckpointError, ClearheadError
+from clearhead.errors import CheckpointError, ClearheadError, InputError
 from clearhead.models.families.gguf import gguf_family
 from tests.shared.gguf_models import write_gguf
 from tests.shared.tiny_models import (
@@ -133,6 +134,113 @@ def test_spelled_out_factors_are_saved_in_our_own_format(tmp_path: Path) -> None
     assert_same(again(IDS), model(IDS).logits)
 
 
+YARN = {
+    "rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 23,
+}  # fmt: skip
+ROPE3 = {
+    "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 300.0},
+}  # fmt: skip
+SAID_TWICE: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "a factor without a type": ("llama", {"rope_parameters": {
+        "rope_type": "linear", "factor": 3.0, "rope_theta": 1e4}}, {
+        "rope.scaling.type": None, "rope.scaling.factor": 3.0}),
+    "the older key": ("qwen2", {"rope_parameters": {
+        "rope_type": "linear", "factor": 3.0, "rope_theta": 1e4}}, {
+        "rope.scaling.type": None, "rope.scaling.factor": None, "rope.scale_linear": 3.0}),
+    "no scaling": ("llama", {}, {"rope.scaling.type": "none", "rope.scaling.factor": 3.0}),
+    "yarn": ("llama", {"rope_parameters": YARN}, {
+        "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0,
+        "rope.scaling.original_context_length": 23}),
+    "yarn with a gain": ("qwen3", {"rope_parameters": YARN | {"attention_factor": 1.7079441541}}, {
+        "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0,
+        "rope.scaling.original_context_length": 23, "rope.scaling.attn_factor": 1.5}),
+    "a gain alone": ("llama", {"rope_parameters": YARN | {
+        "factor": 1.0, "attention_factor": 1.5}}, {"rope.scaling.attn_factor": 1.5}),
+    "a pattern of windows": ("gemma2", {"layer_types": [
+        "sliding_attention", "sliding_attention", "full_attention"] * 2 + ["sliding_attention"]},
+        {"attention.sliding_window_pattern": 3}),
+    "windows by name": ("gemma3", {"layer_types": [
+        "full_attention", "sliding_attention", "sliding_attention", "full_attention",
+        "full_attention", "sliding_attention", "full_attention"]},
+        {"attention.sliding_window_pattern": [False, True, True, False, False, True, False]}),
+    "scaling of some layers": ("gemma3", {"rope_parameters": ROPE3}, {
+        "rope.scaling.factor": 8.0, "rope.freq_base_swa": 300.0}),
+    "softcaps by default": ("gemma2", {}, {
+        "attn_logit_softcapping": None, "final_logit_softcapping": None}),
+    "a softcap that is not applied": ("gemma3", {}, {"attn_logit_softcapping": 3.0}),
+    "a softcap that is": ("gemma3", {"final_logit_softcapping": 3.0}, {
+        "final_logit_softcapping": 3.0}),
+    "a window that no text reaches": ("llama", {}, {"attention.sliding_window": 101}),
+    "lists of equal values": ("llama", {}, {
+        "feed_forward_length": [67, 67], "attention.head_count": [6, 6]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SAID_TWICE)
+def test_keys_mean_what_the_same_config_means(case: str, tmp_path: Path, monkeypatch: Any) -> None:
+    """What the keys mean was compared with llama.cpp itself; here with transformers' fields."""
+    name, changes, keys = SAID_TWICE[case]
+    architecture, family, sizes = MODELS[name]
+    monkeypatch.setitem(MODELS, name, (architecture, family, sizes | changes))
+    model = reference(name)
+    loaded = ch.load(write_gguf(model, tmp_path / "tiny.gguf", architecture, keys=keys))
+    assert_same(loaded.model(IDS), model(IDS).logits)
+    assert loaded.unread == ()
+
+
+def test_values_of_another_width(tmp_path: Path) -> None:
+    """llama.cpp takes it, and no config.json can say it: compared with zeros in the wider model."""
+    model = reference("llama")
+    with torch.no_grad():
+        for layer in model.model.layers:  # the last 4 of each head's 10 values say nothing
+            layer.self_attn.v_proj.weight.view(2, 10, -1)[:, 6:] = 0
+            layer.self_attn.o_proj.weight.view(42, 6, 10)[:, :, 6:] = 0
+    wanted = model(IDS).logits
+    with torch.no_grad():
+        for layer in model.model.layers:
+            attention = layer.self_attn
+            values = attention.v_proj.weight.view(2, 10, -1)[:, :6].flatten(0, 1)
+            output = attention.o_proj.weight.view(42, 6, 10)[:, :, :6].flatten(1)
+            attention.v_proj.weight = torch.nn.Parameter(values.clone())
+            attention.o_proj.weight = torch.nn.Parameter(output.clone())
+    path = write_gguf(model, tmp_path / "a.gguf", "llama", keys={"attention.value_length": 6})
+    loaded = ch.load(path)
+    assert (loaded.config.key_dim, loaded.config.value_dim) == (10, 6)
+    assert_same(loaded.model(IDS), wanted)
+    with pytest.raises(InputError, match=r"settings that a llama config.json cannot say"):
+        ch.save(loaded.model, tmp_path / "saved")
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"attention.causal": False}, "attention.causal is False: a decoder that looks ahead"),
+        ({"expert_count": 2}, "expert_count is 2: a mixture of experts is not known"),
+        ({"rope.dimension_count": 6}, "rope.dimension_count is 6, and its heads are 10 wide"),
+        ({"attention.sliding_window": 5}, "attention.sliding_window is 5, and llama.cpp reads no"),
+        ({"attn_logit_softcapping": 5.0}, "attn_logit_softcapping is 5.0: it belongs to another"),
+        ({"rope.scaling.type": "longrope"}, "rotary scaling by rope.scaling.type 'longrope'"),
+    ],
+)
+def test_keys_that_are_refused(keys: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = write_gguf(reference("llama"), tmp_path / "a.gguf", "llama", keys=keys)
+    with pytest.raises(CheckpointError, match=message):
+        ch.load(path)
+
+
+def test_factors_beside_other_scalings(tmp_path: Path) -> None:
+    model = reference("llama-llama3")
+    plain = ch.load(write_gguf(model, tmp_path / "a.gguf", "llama")).config.rotary_scaling
+    keys: dict[str, Any] = {"rope.scaling.factor": 3.0}
+    both = ch.load(write_gguf(model, tmp_path / "b.gguf", "llama", keys=keys)).config.rotary_scaling
+    assert [3 * factor for factor in plain.factors] == list(both.factors)  # type: ignore[union-attr]
+    keys["rope.scaling.type"] = "yarn"
+    path = write_gguf(model, tmp_path / "c.gguf", "llama", keys=keys)
+    with pytest.raises(CheckpointError, match=r"'yarn' beside rope_freqs\.weight"):
+        ch.load(path)
+
+
 def test_a_folder_with_one_gguf(tmp_path: Path) -> None:
     model = reference("llama")
     write_gguf(model, tmp_path / "tiny.gguf", "llama")
@@ -153,14 +261,14 @@ SOUND: dict[str, Any] = {
         ({"general.architecture": None}, "architecture is None"),
         ({"llama.block_count": None}, "lacks llama.block_count"),
         ({"llama.attention.layer_norm_rms_epsilon": None}, "lacks llama.attention.layer_norm_rms"),
-        ({"llama.rope.scaling.type": "yarn"}, "scaling of type 'yarn'"),
+        ({"llama.rope.scaling.type": "su"}, "scaling by rope.scaling.type 'su'"),
         ({"llama.embedding_length": "x"}, None),
         ({"llama.attention.head_count": 0}, None),
         ({"llama.attention.head_count": [6, 6]}, None),
         ({"llama.attention.head_count": -6}, None),
         ({"llama.rope.freq_base": "fast"}, None),
         ({"llama.rope.freq_base": float("nan")}, None),
-        ({"llama.rope.dimension_count": 5}, None),
+        ({"llama.rope.dimension_count": 5}, "llama.rope.dimension_count is 5"),
         ({"tokenizer.ggml.eos_token_id": "two"}, None),
         ({"llama.block_count": 2**63, "general.architecture": "llama"}, None),
     ],
@@ -185,7 +293,7 @@ def test_huge_block_counts_of_gemma() -> None:
 
 def test_factors_for_another_head_width(unchecked: None) -> None:
     with pytest.raises(ClearheadError, match="wanted a factor for each of 3 pairs; got 2"):
-        gguf_family(SOUND | {"llama.rope.dimension_count": 6}, [], 97, (1.0, 2.0))
+        gguf_family(SOUND | {"llama.attention.key_length": 6}, [], 97, (1.0, 2.0))
 
 
 def test_tensors_that_are_missing_or_too_many(tmp_path: Path) -> None:

@@ -190,6 +190,53 @@ def test_dropout_only_in_training() -> None:
         assert torch.equal(same.train()(*inputs), same(*inputs))
 
 
+def shares(model: Any) -> set[float]:
+    """The shares that the parts of a model drop in training."""
+    return {part.dropout for part in model.modules() if getattr(part, "dropout", 0.0)}
+
+
+@pytest.mark.parametrize(
+    ("field", "part"),
+    [
+        ("attention_dropout", "MultiHeadAttention"),
+        ("embedding_dropout", "Embedding"),
+        ("activation_dropout", "FeedForward"),
+        ("dropout", "Residual"),
+    ],
+)
+def test_each_dropout_is_in_its_place(field: str, part: str) -> None:
+    ids = torch.randint(37, (2, 9))
+    own = {"attention_dropout": 0.0, "embedding_dropout": 0.0} | {field: 0.37}
+    model = made("encoder-decoder", **own)
+    dropping = {type(each).__name__ for each in model.modules() if getattr(each, "dropout", 0.0)}
+    assert dropping == {part}
+    assert shares(model) == {0.37}
+    still = model(ids, ids)
+    model.train()
+    assert not torch.allclose(model(ids, ids), still)
+    assert torch.equal(model.eval()(ids, ids), still)
+
+
+def test_dropout_holds_for_all_that_has_none_of_its_own() -> None:
+    assert shares(made("decoder", dropout=0.3)) == {0.3}
+    assert shares(made("decoder", dropout=0.3, attention_dropout=0.0)) == {0.3}
+    assert shares(made("decoder", dropout=0.3, attention_dropout=0.1)) == {0.3, 0.1}
+    labels = made("encoder", head="classification", labels=3, head_dropout=0.2)
+    assert shares(labels) == {0.2}
+
+
+def test_two_token_embeddings() -> None:
+    ids = torch.randint(37, (2, 9))
+    one, two = made("encoder-decoder"), made("encoder-decoder", shared_embedding=False)
+    assert one.decoder.embedding.tokens is one.encoder.embedding.tokens
+    assert two.decoder.embedding.tokens is not two.encoder.embedding.tokens
+    before = two(ids, ids)
+    torch.nn.init.zeros_(two.encoder.embedding.tokens.weight)
+    assert not torch.allclose(two(ids, ids), before)
+    torch.nn.init.zeros_(two.decoder.embedding.tokens.weight)
+    assert not two(ids, ids).any()  # the output is tied to the decoder's
+
+
 @pytest.mark.parametrize(
     ("ids", "message"),
     [

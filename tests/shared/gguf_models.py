@@ -22,12 +22,20 @@ Array = NDArray[np.float32]
 F32, F16 = gguf.GGMLQuantizationType.F32, gguf.GGMLQuantizationType.F16
 
 
-def write_gguf(model: Any, path: Path, architecture: str, kind: Any = F32) -> Path:
+def write_gguf(
+    model: Any,
+    path: Path,
+    architecture: str,
+    kind: Any = F32,
+    keys: dict[str, Any] | None = None,
+) -> Path:
     """Write a model; matrices as ``kind``, vectors always as F32. The model's own matrices are set
-    to what the file can hold of them, so that it stays the reference."""
+    to what the file can hold of them, so that it stays the reference. ``keys`` of the architecture
+    are written besides, or instead."""
     writer = gguf.GGUFWriter(path, architecture)
     _write_sizes(writer, model.config, architecture)
     _write_vocabulary(writer)
+    _write_keys(writer, architecture, keys or {})
     names = gguf.get_tensor_name_map(
         {name: arch for arch, name in gguf.MODEL_ARCH_NAMES.items()}[architecture],
         model.config.num_hidden_layers,
@@ -96,6 +104,15 @@ def _write_sizes(writer: gguf.GGUFWriter, config: Any, architecture: str) -> Non
     if architecture == "gemma2":
         writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
         writer.add_final_logit_softcapping(config.final_logit_softcapping)
+
+
+def _write_keys(writer: gguf.GGUFWriter, architecture: str, keys: dict[str, Any]) -> None:
+    adders = {bool: writer.add_bool, int: writer.add_uint32, float: writer.add_float32,
+              str: writer.add_string, list: writer.add_array}  # fmt: skip
+    for key, value in keys.items():
+        writer.kv_data[0].pop(f"{architecture}.{key}", None)
+        if value is not None:
+            adders[type(value)](f"{architecture}.{key}", value)
 
 
 def _write_vocabulary(writer: gguf.GGUFWriter) -> None:

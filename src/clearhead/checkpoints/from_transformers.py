@@ -13,11 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from clearhead.checkpoints.description import description_errors
-from clearhead.checkpoints.weights import model_from_weights
+from clearhead.checkpoints.weights import model_from_weights, unread_tensors
 from clearhead.errors import CheckpointError, InputError
 from clearhead.files.json_file import parse_json
 from clearhead.models.build import Model
-from clearhead.models.families.family import Fields, family_of
+from clearhead.models.families.family import family_of
+from clearhead.models.families.field_rules import Fields
 from clearhead.text.subwords.file import settings_of
 from clearhead.text.subwords.tokenizer import SubwordTokenizer
 from clearhead.text.tokenizer import Tokenizer
@@ -45,8 +46,11 @@ def is_transformers_model(given: object) -> bool:
     return isinstance(given, nn.Module) and "transformers" in packages and described
 
 
-def model_from_transformers(theirs: nn.Module, dtype: torch.dtype | None = None) -> Model:
-    """Return our model with the weights of theirs: the same memory, seen under our names.
+def model_from_transformers(
+    theirs: nn.Module, dtype: torch.dtype | None = None
+) -> tuple[Model, tuple[str, ...]]:
+    """Return our model with the weights of theirs: the same memory, seen under our names; and the
+    names of what is not read.
 
     Every tensor of the known families is either taken as it is or as a view: GPT-2's matrices are
     transposed views, and its one matrix for query, key and value is seen as three. Nothing is
@@ -62,10 +66,11 @@ def model_from_transformers(theirs: nn.Module, dtype: torch.dtype | None = None)
     fields = _fields(theirs)
     family = family_of(fields, where=where)
     with description_errors(where):
-        config = family.read(fields)
+        config, unread = family.read(fields), family.unread(fields)
     weights = _Weights(theirs)
     _check_weights(weights.tensors, where, dtype)
-    return model_from_weights(config, family, weights, where=where, dtype=dtype, views=True)
+    model = model_from_weights(config, family, weights, where=where, dtype=dtype, views=True)
+    return model, (*unread, *unread_tensors(family, weights))
 
 
 def name_of(theirs: nn.Module) -> str:
@@ -109,10 +114,13 @@ class _Weights:
 
 
 def _fields(theirs: nn.Module) -> Fields:
-    """The config as its config.json would have it; the class itself says which head there is."""
+    """The config as its config.json would have it; the class itself says which head there is: the
+    one of transformers that a class of the user's own is made from."""
     config: Any = theirs.config
     fields: dict[str, Any] = json.loads(json.dumps(config.to_dict(), default=str))
-    return fields | {"architectures": [type(theirs).__name__]}
+    packages = ((kind, kind.__module__.partition(".")[0]) for kind in type(theirs).__mro__)
+    known = next(kind.__name__ for kind, package in packages if package == "transformers")
+    return fields | {"architectures": [known]}
 
 
 def _check_weights(tensors: dict[str, Tensor], where: str, dtype: torch.dtype | None) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import torch
 from torch import nn
@@ -23,16 +25,20 @@ from clearhead.checkpoints.sentence_modules import MODULES, sentence_config
 from clearhead.checkpoints.store.hub import fetch_from_hub, is_hub_id
 from clearhead.checkpoints.store.model_store import ModelStore
 from clearhead.checkpoints.store.wheel import Progress
-from clearhead.checkpoints.weights import model_from_weights
-from clearhead.errors import CheckpointError, InputError, StoreError
+from clearhead.checkpoints.weights import model_from_weights, unread_tensors
+from clearhead.errors import CheckpointError, InputError, StoreError, UnreadWarning
 from clearhead.files.json_file import read_json
 from clearhead.models.build import Model
 from clearhead.models.config import ModelConfig
 from clearhead.models.families.family import Family, family_of
 from clearhead.models.families.gguf import ROTARY_FACTORS, gguf_family
+from clearhead.models.families.gguf_keys import unread_metadata
 from clearhead.text.folder import load_tokenizer
 from clearhead.text.gguf.tokenizer import tokenizer_from_gguf
 from clearhead.text.tokenizer import Tokenizer
+
+# A model, its tokenizer if there is one, and what of its files is not read.
+Read: TypeAlias = tuple[Model, Tokenizer | None, GenerationDefaults, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,8 @@ class Loaded:
         tokenizer: None where the folder holds none.
         generation: how its files want texts to be generated; ``generate`` and ``beam_search`` use
             it wherever the caller gives nothing.
+        unread: the fields, metadata and tensors of its files that nobody here knows. ``load`` warns
+            of them (:class:`clearhead.errors.UnreadWarning`).
 
     >>> import clearhead
     >>> clearhead.load("dates")
@@ -60,6 +68,7 @@ class Loaded:
     config: ModelConfig
     tokenizer: Tokenizer | None
     generation: GenerationDefaults = field(default_factory=GenerationDefaults)
+    unread: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         count = sum(parameter.numel() for parameter in self.model.parameters())
@@ -103,8 +112,12 @@ def load(
 
     Raises:
         StoreError: there is no model or path of this name, or it cannot be fetched.
-        CheckpointError: a file is broken, or no family reads a model of this kind.
+        CheckpointError: a file is broken, or no family reads a model of this kind, or a field of
+            its description asks for something that is not known; the error names it.
         InputError: an argument is wrong.
+
+    Warns:
+        UnreadWarning: the files say something that nobody here knows; ``unread`` has the names.
 
     >>> import clearhead
     >>> loaded = clearhead.load("dates")
@@ -114,14 +127,28 @@ def load(
     if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
         raise InputError(f"a model computes in floating point; got dtype {dtype}.")
     given = None if tokenizer is None else tokenizer_from_transformers(tokenizer)
-    if not isinstance(model, str | Path):
-        return _from_memory(model, given, dtype, device)
-    path = resolve(model, progress)
+    if isinstance(model, str | Path):
+        loaded = _from_files(model, given, dtype, device, progress)
+    else:
+        loaded = _from_memory(model, given, dtype, device)
+    if loaded.unread:
+        warnings.warn(UnreadWarning(loaded.unread, where=loaded.name), stacklevel=2)
+    return loaded
+
+
+def _from_files(
+    name: str | Path,
+    tokenizer: Tokenizer | None,
+    dtype: torch.dtype | None,
+    device: torch.device | str | None,
+    progress: Progress | None,
+) -> Loaded:
+    path = resolve(name, progress)
     read = _from_gguf if path.suffix == ".gguf" else _from_folder
-    loaded, found, generation = read(path, torch.float32 if dtype is None else dtype)
-    loaded = loaded.to("cpu" if device is None else device)
-    tokenizer = found if given is None else given
-    return Loaded(str(model), path, loaded, loaded.config, tokenizer, generation=generation)
+    model, found, generation, unread = read(path, torch.float32 if dtype is None else dtype)
+    model = model.to("cpu" if device is None else device)
+    tokenizer = found if tokenizer is None else tokenizer
+    return Loaded(str(name), path, model, model.config, tokenizer, generation, unread)
 
 
 def _from_memory(
@@ -135,10 +162,10 @@ def _from_memory(
             "load takes a name, a path or a model of transformers; got a "
             f"{type(given).__module__}.{type(given).__qualname__}."
         )
-    model = model_from_transformers(given, dtype)
+    model, unread = model_from_transformers(given, dtype)
     model = model if device is None else model.to(device)
     generation = GenerationDefaults.of_transformers(given)
-    return Loaded(name_of(given), Path(), model, model.config, tokenizer, generation=generation)
+    return Loaded(name_of(given), Path(), model, model.config, tokenizer, generation, unread)
 
 
 def resolve(name: str | Path, progress: Progress | None = None) -> Path:
@@ -166,24 +193,24 @@ def _exists(path: Path) -> bool:
         return False
 
 
-Read = tuple[Model, Tokenizer | None, GenerationDefaults]
-
-
 def _from_folder(path: Path, dtype: torch.dtype) -> Read:
     """A folder, or a .safetensors file inside one."""
     folder = path if path.is_dir() else path.parent
     gguf = sorted(folder.glob("*.gguf")) if path.is_dir() else []
     if path.is_dir() and not (folder / "config.json").exists() and len(gguf) == 1:
         return _from_gguf(gguf[0], dtype)
-    family, config = read_config(folder)
-    model = model_from_weights(config, family, open_safetensors(path), where=str(path), dtype=dtype)
+    family, config, unread = read_config(folder)
+    file = open_safetensors(path)
+    model = model_from_weights(config, family, file, where=str(path), dtype=dtype)
     has_tokenizer = any((folder / name).exists() for name in ("tokenizer.json", "vocabulary.json"))
     tokenizer = load_tokenizer(folder) if has_tokenizer else None
-    return model, tokenizer, GenerationDefaults.of_folder(folder)
+    unread = (*unread, *unread_tensors(family, file))
+    return model, tokenizer, GenerationDefaults.of_folder(folder), unread
 
 
-def read_config(folder: Path) -> tuple[Family, ModelConfig]:
-    """Return the family and the config that a folder's config.json describes."""
+def read_config(folder: Path) -> tuple[Family, ModelConfig, tuple[str, ...]]:
+    """Return the family and the config that a folder's config.json describes, and what of it is
+    not read."""
     path = folder / "config.json"
     if not path.exists():
         raise CheckpointError(
@@ -193,10 +220,10 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig]:
     fields = read_json(path)
     family = family_of(fields)
     with description_errors(path):
-        config = family.read(fields)
+        config, unread = family.read(fields), family.unread(fields)
     if (folder / MODULES).exists() and config.kind == "encoder":
         config = sentence_config(folder, config)
-    return family, config
+    return family, config, unread
 
 
 def _from_gguf(path: Path, dtype: torch.dtype) -> Read:
@@ -214,4 +241,5 @@ def _from_gguf(path: Path, dtype: torch.dtype) -> Read:
         key: value.tolist() if hasattr(value, "tolist") else value
         for key, value in file.metadata.items()
     }
-    return model, tokenizer_from_gguf(plain), GenerationDefaults.of_gguf(plain, path)
+    generation = GenerationDefaults.of_gguf(plain, path)
+    return model, tokenizer_from_gguf(plain), generation, unread_metadata(file.metadata)

@@ -12,6 +12,7 @@ from clearhead.errors import CheckpointError, InputError
 from clearhead.files.atomic_write import temporary_path
 from clearhead.files.json_file import write_json
 from clearhead.models.build import Model
+from clearhead.models.config import DROPOUTS, ModelConfig
 from clearhead.models.families.family import family_named
 from clearhead.text.tokenizer import Tokenizer
 
@@ -68,7 +69,7 @@ def _write(model: Model, folder: Path, tokenizer: Tokenizer | None) -> None:
     family = family_named(model.config.family)
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
     fields = family.write(model.config) | {"dtype": dtype}
-    written = family.read(fields).changed(dropout=model.config.dropout)  # only training knows it
+    written = _with_what_the_weights_say(family.read(fields), model.config)
     if model.config.head == "embedding":  # modules.json holds it
         unit = model.config.embedding_unit
         written = written.changed(head="embedding", embedding_unit=unit)
@@ -82,6 +83,17 @@ def _write(model: Model, folder: Path, tokenizer: Tokenizer | None) -> None:
     write_safetensors(folder / "model.safetensors", weights_of(model, family))
     if tokenizer is not None:
         tokenizer.save(folder)
+
+
+def _with_what_the_weights_say(written: ModelConfig, config: ModelConfig) -> ModelConfig:
+    """What is read back, once matrices that differ have been found in the file beside it.
+
+    Dropout is left out: only training knows it, and not every family can say all of it.
+    """
+    written = written.changed(**{name: getattr(config, name) for name in DROPOUTS})
+    if not written.tied:
+        return written
+    return written.changed(tied=config.tied, shared_embedding=config.shared_embedding)
 
 
 def _replaceable(folder: Path) -> bool:

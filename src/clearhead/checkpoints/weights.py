@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -50,15 +50,22 @@ def model_from_weights(
             f"only {len(file.names())} tensors.",
             hint="is config.json the one of these weights?",
         )
-    config = _tied_as_in_the_file(config, family, file)
+    config = _apart_as_in_the_file(config, family, file)
     model = _empty(config, where)
     sources = family.sources(config)
     found = _find(sources, family, file.names(), where)
-    state = {}
+    _check_constants(family, file, set(found.values()), where)
+    state: dict[str, Tensor] = {}
+    taken: set[str] = set()
     for ours, shape in _shapes(model).items():
-        tensor = _taken(file, found[ours], sources[ours], shape, where)
+        if ours in found:
+            tensor = _taken(file, found[ours], sources[ours], shape, where)
+        else:  # an optional one: zeros of the type that the others have
+            tensor = torch.zeros(shape, dtype=next(iter(state.values())).dtype)
         tensor = tensor if dtype is None else tensor.to(dtype)
         state[ours] = tensor if views else tensor.contiguous()
+        if not views and ours in found and sources[ours].parts == 1:
+            state[ours] = _own(state[ours], found[ours], taken)
     model.load_state_dict(state, strict=False, assign=True)
     return model.eval().requires_grad_(False)
 
@@ -89,22 +96,70 @@ def _empty(config: ModelConfig, where: str) -> Model:
         raise CheckpointError(f"{where} describes an impossible model: {message}.") from error
 
 
-def _tied_as_in_the_file(config: ModelConfig, family: Family, file: WeightFile) -> ModelConfig:
-    """Return the config, untied if the file has an output matrix that differs from the embedding.
+def _own(tensor: Tensor, name: str, taken: set[str]) -> Tensor:
+    """The tensor with memory of its own, if another parameter came out of the same place."""
+    fresh = name not in taken
+    taken.add(name)
+    return tensor if fresh else tensor.clone()
 
-    Flan-T5 saved by newer versions of transformers has one although its config.json says tied.
+
+def unread_tensors(family: Family, file: WeightFile) -> tuple[str, ...]:
+    """The tensors of outputs that we do not compute: a next-sentence head, say."""
+    return tuple(name for name in file.names() if family.dropped and name.endswith(family.dropped))
+
+
+OUTPUTS = ("head.weight", "head.vocabulary.weight")
+
+
+def _apart_as_in_the_file(config: ModelConfig, family: Family, file: WeightFile) -> ModelConfig:
+    """Return the config, untied where the file holds matrices that differ.
+
+    Flan-T5 saved by newer versions of transformers has an output matrix although its config.json
+    says tied; and an encoder and a decoder may have embeddings of their own.
     """
-    apart = config.changed(tied=False)
-    own = family.sources(apart).get("head.weight")
-    if not config.tied or own is None or own.name not in file.names():
+    both = config.kind == "encoder-decoder"
+    if not config.tied and (not both or not config.shared_embedding):
         return config
-    sources = family.sources(config)
-    shared = next(sources[ours] for ours in sources if ours.endswith("embedding.tokens.weight"))
-    present = set(file.names())
-    shared_name = next((name for name in family.spellings(shared.name) if name in present), None)
-    if shared_name is None or torch.equal(file.tensor(own.name), file.tensor(shared_name)):
-        return config
-    return apart
+    separate = config.changed(tied=False, **({"shared_embedding": False} if both else {}))
+    sources, present = family.sources(separate), set(file.names())
+
+    def place(ours: str) -> str | None:
+        source = sources.get(ours)
+        names = () if source is None else family.places(source)
+        return next((name for name in names if name in present), None)
+
+    output = next((place(name) for name in OUTPUTS if name in sources), None)
+    tokens = place("decoder.embedding.tokens.weight" if both else "stack.embedding.tokens.weight")
+    if config.tied and _differ(file, output, tokens):
+        config = config.changed(tied=False)
+    encoded = place("encoder.embedding.tokens.weight")
+    if both and config.shared_embedding and _differ(file, encoded, tokens):
+        config = config.changed(shared_embedding=False)
+    return config
+
+
+def _differ(file: WeightFile, one: str | None, other: str | None) -> bool:
+    if one is None or other is None or one == other:
+        return False
+    return not torch.equal(file.tensor(one), file.tensor(other))
+
+
+def _check_constants(family: Family, file: WeightFile, used: set[str], where: str) -> None:
+    """Refuse tensors that ought to hold what we compute ourselves, and hold something else."""
+    for ending, computed in family.constants.items():
+        for name in file.names():
+            if name in used or not name.endswith(ending):
+                continue
+            held = file.tensor(name).float()
+            if held.ndim != 2 or held.shape[1] % 2 or not _close(held, computed):
+                raise CheckpointError(
+                    f"{where}: {name} differs from what models of this kind compute in its place.",
+                    hint="ch.watch looks into the model as transformers runs it.",
+                )
+
+
+def _close(held: Tensor, computed: Callable[[Tensor], Tensor]) -> bool:
+    return torch.allclose(held, computed(held), atol=1e-3)
 
 
 def _taken(file: WeightFile, name: str, source: Source, shape: torch.Size, where: str) -> Tensor:
@@ -129,10 +184,15 @@ def weights_of(model: Model, family: Family) -> dict[str, Tensor]:
     parameters = dict(model.named_parameters())
     for ours, source in family.sources(model.config).items():
         parts.setdefault(source.name, []).append((source, parameters[ours].detach()))
-    return {
-        name: held[0][0].give([tensor for _, tensor in sorted(held, key=lambda pair: pair[0].part)])
-        for name, held in parts.items()
-    }
+    given: dict[str, Tensor] = {}
+    memory: set[int] = set()
+    for name, held in parts.items():
+        ordered = sorted(held, key=lambda pair: pair[0].part)
+        tensor = held[0][0].give([tensor for _, tensor in ordered])
+        # Two parameters may share their memory, if the file had one tensor for both.
+        given[name] = tensor.clone() if tensor.data_ptr() in memory else tensor
+        memory.add(tensor.data_ptr())
+    return given
 
 
 def _shapes(model: Model) -> dict[str, torch.Size]:
@@ -146,14 +206,15 @@ def _find(
     present, found = set(there), {}
     missing: dict[str, None] = {}
     for ours, source in sources.items():
-        name = next((name for name in family.spellings(source.name) if name in present), None)
-        if name is None:
-            missing[source.name] = None
-        else:
+        name = next((name for name in family.places(source) if name in present), None)
+        if name is not None:
             found[ours] = name
-    used = set(found.values())
+        elif not source.optional:
+            missing[source.name] = None
+    known = {name for source in sources.values() for name in family.places(source)}
+    endings = (*family.ignored, *family.dropped, *family.constants)
     unexpected = [
-        name for name in there if name not in used and not name.endswith(family.ignored or ("\0",))
+        name for name in there if name not in known and not name.endswith(endings or ("\0",))
     ]
     if missing or unexpected:
         raise WeightNamesError(list(missing), unexpected, where=where)

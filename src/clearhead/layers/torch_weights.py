@@ -14,6 +14,7 @@ def from_torch(module: nn.MultiheadAttention, *, cross: bool = False) -> MultiHe
 
     ``cross`` says that it attends to a context. torch's module shows that only when the context has
     another width.
+    ``add_zero_attn``, a key and a value of zeros, becomes a sink of 0 for each head: the same sum.
     Mind the masks: ``nn.MultiheadAttention`` marks with True what may NOT be attended to.
 
     Args:
@@ -24,16 +25,18 @@ def from_torch(module: nn.MultiheadAttention, *, cross: bool = False) -> MultiHe
         A :class:`MultiHeadAttention` in the same mode (training or not), type and device.
 
     Raises:
-        ConfigError: for ``add_bias_kv``, ``add_zero_attn``, or keys and values of different widths.
+        ConfigError: for ``add_bias_kv``, or keys and values of different widths.
 
     >>> theirs = nn.MultiheadAttention(12, 3, batch_first=True).eval()
     >>> ours, states = from_torch(theirs), torch.randn(2, 5, 12)
     >>> torch.allclose(ours(states), theirs(states, states, states)[0], atol=1e-6)
     True
     """
-    if module.bias_k is not None or module.add_zero_attn:
+    if module.bias_k is not None:
         raise ConfigError(
-            "nn.MultiheadAttention with add_bias_kv or add_zero_attn has no equal here."
+            "nn.MultiheadAttention with add_bias_kv has a key and a value that no token made; "
+            "there is no place for them here.",
+            hint="ch.watch looks into torch's own module as it is.",
         )
     if module.kdim != module.vdim:
         raise ConfigError(
@@ -47,7 +50,10 @@ def from_torch(module: nn.MultiheadAttention, *, cross: bool = False) -> MultiHe
         context=crossing,
         bias=module.in_proj_bias is not None,
         dropout=module.dropout,
+        sinks=module.add_zero_attn,
     ).to(module.out_proj.weight)
+    if ours.sinks is not None:  # torch's key of zeros is not learned
+        ours.sinks.requires_grad_(False)
     with torch.no_grad():
         for linear, weight, bias in zip(
             (ours.query, ours.key, ours.value), _weights(module), _biases(module), strict=True
@@ -80,8 +86,9 @@ def to_torch(module: MultiHeadAttention) -> nn.MultiheadAttention:
     model = module.query.in_features
     plain = (module.kv_heads == module.heads and module.heads * module.key_dim == model
              and module.value_dim == module.key_dim)  # fmt: skip
-    extras = (module.activation, module.query_norm, module.rotary, module.softcap, module.sinks,
-              module.window, module.scale)  # fmt: skip
+    zeros = module.sinks is not None and not module.sinks.requires_grad and not module.sinks.any()
+    extras = (module.activation, module.query_norm, module.rotary, module.softcap,
+              None if zeros else module.sinks, module.window, module.scale)  # fmt: skip
     if not plain or any(extra is not None for extra in extras):
         raise ConfigError(
             "nn.MultiheadAttention has one head width, model / heads, for queries, keys and "
@@ -93,7 +100,7 @@ def to_torch(module: MultiHeadAttention) -> nn.MultiheadAttention:
     source = module.key.in_features if module.crossing else None
     theirs = nn.MultiheadAttention(
         model, module.heads, dropout=module.dropout, bias=module.query.bias is not None,
-        kdim=source, vdim=source, batch_first=True,
+        kdim=source, vdim=source, batch_first=True, add_zero_attn=zeros,
     ).to(module.output.weight)  # fmt: skip
     with torch.no_grad():
         linears = (module.query, module.key, module.value)

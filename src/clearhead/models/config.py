@@ -31,7 +31,12 @@ class ModelConfig:
     ``layers`` counts the decoder's blocks of an encoder-decoder, whose encoder has
     ``encoder_layers``; of the others, simply the blocks. ``window`` holds for the layers that
     ``window_layers`` marks (all of them without it); marked layers rotate with
-    ``window_rotary_base`` if there is one.
+    ``window_rotary_base`` and ``window_rotary_scaling`` if there is such a base. ``tied``: the
+    output matrix is the (decoder's) token embedding. ``shared_embedding``: encoder and decoder
+    have one token embedding.
+
+    ``dropout`` is that of the residuals. Attention and embedding take it too unless they have
+    their own; ``activation_dropout`` is inside the feed-forward, ``head_dropout`` before labels.
 
     Raises:
         ConfigError: a field has a wrong type or value, or fields contradict each other.
@@ -71,6 +76,7 @@ class ModelConfig:
     rotary_base: float = 10_000.0
     rotary_scaling: RotaryScaling | None = None
     window_rotary_base: float | None = None
+    window_rotary_scaling: RotaryScaling | None = None
     relative_buckets: int = 32
     relative_distance: int = 128
     # attention
@@ -96,11 +102,16 @@ class ModelConfig:
     embedding_scale: float = 1.0
     embedding_unit: bool = True  # sentence embeddings are brought to length 1
     tied: bool = True
+    shared_embedding: bool = True
     output_scale: float = 1.0
     output_bias: bool = False
     output_softcap: float | None = None
     # training
     dropout: float = 0.0
+    attention_dropout: float | None = None
+    embedding_dropout: float | None = None
+    activation_dropout: float = 0.0
+    head_dropout: float = 0.0
     # tokens with a meaning
     bos: int | None = None
     eos: tuple[int, ...] = ()
@@ -136,13 +147,18 @@ class ModelConfig:
     def rotary_of(self, layer: int) -> Rotary | None:
         """Return the rotary positions of this layer; None without rotary positions."""
         if self.window_rotary_base is not None and self.windowed(layer):
-            return self._rotary(self.window_rotary_base, None)
+            return self._rotary(self.window_rotary_base, self.window_rotary_scaling)
         return self.rotary
 
     def _rotary(self, base: float, scaling: RotaryScaling | None) -> Rotary | None:
         if self.positions != "rotary":
             return None
         return Rotary(self.rotary_width or self.head_width, base, "halves", scaling)
+
+    def dropout_of(self, part: Literal["attention", "embedding"]) -> float:
+        """The dropout of a part that may have its own."""
+        own: float | None = getattr(self, f"{part}_dropout")
+        return self.dropout if own is None else own
 
     def changed(self, **fields: Any) -> ModelConfig:
         """Return a copy of this config with some fields changed."""
@@ -163,6 +179,8 @@ class ModelConfig:
             value_dim=self.value_dim or self.head_width,
             rotary_width=(self.rotary_width or self.head_width) if self.rotary else None,
             attention_scale=self.attention_scale or self.head_width**-0.5,
+            attention_dropout=self.dropout_of("attention"),
+            embedding_dropout=self.dropout_of("embedding"),
             window_layers=windows,
             label_names=() if self.label_names == self._numbered_labels() else self.label_names,
         )
@@ -177,7 +195,7 @@ class ModelConfig:
             value = getattr(self, field.name)
             if value == field.default:
                 continue
-            if field.name == "rotary_scaling":
+            if field.name in SCALED:
                 value = scaling_fields(value)
             fields[field.name] = value
         return json.dumps(fields, indent=2)
@@ -200,9 +218,9 @@ class ModelConfig:
         """Return the config from plain JSON values."""
         _refuse_unknown(fields)
         fields = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
-        scaling = fields.get("rotary_scaling")
-        if scaling is not None:
-            fields["rotary_scaling"] = scaling_of(scaling)
+        for name in SCALED:
+            if fields.get(name) is not None:
+                fields[name] = scaling_of(fields[name])
         try:
             return cls(**fields)
         except TypeError as error:
@@ -232,11 +250,13 @@ class ModelConfig:
             raise ConfigError(
                 f"{self.heads} heads cannot share {self.kv_heads} key/value heads evenly."
             )
-        if self.norm_epsilon <= 0 or not 0 <= self.dropout < 1:
-            raise ConfigError(
-                "norm_epsilon must be above 0 and dropout from 0 up to below 1; got "
-                f"{self.norm_epsilon} and {self.dropout}."
-            )
+        if self.norm_epsilon <= 0:
+            raise ConfigError(f"norm_epsilon must be above 0; got {self.norm_epsilon}.")
+        for name in DROPOUTS:
+            if not 0 <= (getattr(self, name) or 0.0) < 1:
+                raise ConfigError(
+                    f"{name} must be from 0 up to below 1; got {getattr(self, name)}."
+                )
         for name in ("attention_softcap", "output_softcap"):
             value = getattr(self, name)
             if value is not None and value <= 0:
@@ -247,6 +267,11 @@ class ModelConfig:
             raise ConfigError(
                 "encoder_layers belongs to an encoder-decoder, and only to it; got kind "
                 f"{self.kind!r} with encoder_layers {self.encoder_layers}."
+            )
+        if not self.shared_embedding and self.kind != "encoder-decoder":
+            raise ConfigError(
+                "shared_embedding=False gives an encoder-decoder two token embeddings; a model of "
+                f"kind {self.kind!r} has one."
             )
         if self.head == "classification" and self.labels < 1:
             raise ConfigError(
@@ -288,10 +313,20 @@ class ModelConfig:
         for base in (self.rotary_base, self.window_rotary_base):
             if base is not None and base <= 1:
                 raise ConfigError(f"the base of rotary positions must be above 1; got {base}.")
-        if self.rotary is not None and self.rotary_scaling is not None:
-            check_scaling(self.rotary_scaling, pairs=self.rotary.width // 2)
+        for name in SCALED:
+            scaling = getattr(self, name)
+            if self.rotary is not None and scaling is not None:
+                check_scaling(scaling, pairs=self.rotary.width // 2)
+        if self.window_rotary_scaling is not None and self.window_rotary_base is None:
+            raise ConfigError(
+                "window_rotary_scaling belongs to window_rotary_base, which is not given."
+            )
 
 
+SCALED = ("rotary_scaling", "window_rotary_scaling")
+DROPOUTS = (
+    "dropout", "attention_dropout", "embedding_dropout", "activation_dropout", "head_dropout",
+)  # fmt: skip
 MOST = 2**40
 LEAST = {
     0: ("labels", "segments", "position_offset"),

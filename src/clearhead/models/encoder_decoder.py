@@ -48,7 +48,8 @@ class EncoderDecoder(nn.Module):
         self.config = config
         self.encoder = Stack(config, layers=config.encoder_layers, causal=False)
         self.decoder = Stack(config, layers=config.layers, causal=True, cross=True)
-        self.decoder.embedding.tokens = self.encoder.embedding.tokens  # one vocabulary for both
+        if config.shared_embedding:
+            self.decoder.embedding.tokens = self.encoder.embedding.tokens
         self.head = LanguageHead(config)
 
     def forward(
@@ -114,7 +115,7 @@ class EncoderDecoder(nn.Module):
             states = states[:, -1:] if padding is None else padding.last(states)
         elif padding is not None:
             states = padding.unpack(states)
-        return self.head(states, self.encoder.embedding.tokens.weight)  # type: ignore[no-any-return]
+        return self.head(states, self.decoder.embedding.tokens.weight)  # type: ignore[no-any-return]
 
     def new_cache(self, capacity: int = 0) -> ModelCache:
         """An empty cache for one batch of sources."""

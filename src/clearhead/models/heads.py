@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from clearhead.layers.dropout import drop
 from clearhead.layers.feed_forward import ACTIVATIONS
 from clearhead.models.config import ModelConfig
 
@@ -78,14 +79,16 @@ class EmbeddingHead(nn.Module):
 
 
 class ClassificationHead(nn.Module):
-    """Labels from the first hidden state of an encoder: dense, tanh or ReLU, linear."""
+    """Labels from the first hidden state of an encoder: dense, tanh or ReLU, dropout, linear."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.dense = nn.Linear(config.model, config.model)
         self.activation = torch.tanh if config.classifier == "tanh" else functional.relu
+        self.dropout = config.head_dropout
         self.labels = nn.Linear(config.model, config.labels)
 
     def forward(self, states: Float[Tensor, "batch query model"]) -> Float[Tensor, "batch label"]:
         """The logits of the labels."""
-        return self.labels(self.activation(self.dense(states[:, 0])))  # type: ignore[no-any-return]
+        pooled = self.activation(self.dense(states[:, 0]))
+        return self.labels(drop(pooled, self.dropout, self.training))  # type: ignore[no-any-return]

@@ -63,7 +63,7 @@ class Stack(nn.Module):
             segments=config.segments,
             scale=config.embedding_scale,
             norm=norm if config.embedding_norm else None,
-            dropout=config.dropout,
+            dropout=config.dropout_of("embedding"),
         )
         self.blocks = nn.ModuleList(
             Block(
@@ -224,7 +224,7 @@ def _attention(
         output_bias=config.attention_output_bias,
         norm=partial(_norm, config) if config.attention_norm else None,
         rotary=None if cross else config.rotary_of(layer),
-        dropout=config.dropout,
+        dropout=config.dropout_of("attention"),
         causal=causal,
         window=config.window if not cross and config.windowed(layer) else None,
         scale=config.attention_scale,
@@ -240,4 +240,5 @@ def _feed_forward(config: ModelConfig) -> FeedForward:
         config.activation,
         gated=config.gated,
         bias=config.feed_forward_bias,
+        dropout=config.activation_dropout,
     )

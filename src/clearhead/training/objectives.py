@@ -73,7 +73,7 @@ class TargetGivenSource(Objective):
     @property
     def embedding(self) -> Tensor:
         """The token embedding."""
-        return self.model.encoder.embedding.tokens.weight
+        return self.model.decoder.embedding.tokens.weight
 
     def states(self, batch: Batch) -> Tensor:
         """The decoder's states. Padding attends to its target; no token attends to padding."""

@@ -10,7 +10,7 @@ from clearhead.models.families.bart import FAMILY
 FIELDS: dict[str, Any] = {
     "model_type": "bart", "vocab_size": 11, "d_model": 16, "decoder_ffn_dim": 17,
     "decoder_layers": 3, "encoder_layers": 2, "decoder_attention_heads": 4,
-    "max_position_embeddings": 13,
+    "max_position_embeddings": 13, "encoder_ffn_dim": 17, "encoder_attention_heads": 4,
 }  # fmt: skip
 
 
@@ -31,10 +31,10 @@ def test_bart_and_marian(kind: str, positions: str, offset: int, norm: bool) -> 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"encoder_attention_heads": 2}, "different heads or feed-forward"),
-        ({"encoder_ffn_dim": 19}, "different heads or feed-forward"),
-        ({"decoder_vocab_size": 13}, "separate vocabularies"),
-        ({"share_encoder_decoder_embeddings": False}, "separate vocabularies"),
+        ({"encoder_attention_heads": 2}, "encoder_attention_heads is 2 and decoder_attention_he"),
+        ({"encoder_ffn_dim": 19}, "encoder_ffn_dim is 19 and decoder_ffn_dim 17: an encoder and"),
+        ({"decoder_vocab_size": 13}, "vocab_size is 11 and decoder_vocab_size 13"),
+        ({"normalize_before": True}, "normalize_before is True: older versions computed"),
     ],
 )
 def test_what_is_not_known(fields: dict[str, Any], message: str) -> None:

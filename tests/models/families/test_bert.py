@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from clearhead.errors import CheckpointError
-from clearhead.models.families.bert import FAMILY, head_of, label_fields, label_names_of
+from clearhead.models.families.bert import FAMILY, label_fields, label_names_of
 
 FIELDS: dict[str, Any] = {
     "model_type": "bert", "vocab_size": 11, "hidden_size": 6, "intermediate_size": 17,
@@ -27,8 +27,8 @@ LABELLED = FIELDS | {
 )
 def test_the_architecture_names_the_head(architecture: str, head: str) -> None:
     fields = FIELDS | {"architectures": [architecture]}
-    assert head_of(fields) == head
     config = FAMILY.read(fields)
+    assert config.head == head
     assert FAMILY.read(FAMILY.write(config)).resolved() == config.resolved()
 
 
@@ -37,15 +37,28 @@ def test_labels() -> None:
     assert (config.labels, config.label_names) == (2, ("no", "yes"))
     assert label_fields(config)["label2id"] == {"no": 0, "yes": 1}
     assert label_fields(FAMILY.read(FIELDS)) == {}
-    assert label_names_of(LABELLED | {"id2label": None}) == ("LABEL_0", "LABEL_1")
+    numbered = ("LABEL_0", "LABEL_1")
+    assert label_names_of({}, "classification") == numbered
+    assert label_names_of({}, "masked") == ()
+    assert label_names_of({"num_labels": 3}, "classification") == (*numbered, "LABEL_2")
     with pytest.raises(CheckpointError, match='id2label must name the labels "0", "1"'):
-        label_names_of(LABELLED | {"id2label": {"0": "no", "2": "yes"}})
+        label_names_of({"id2label": {"0": "no", "2": "yes"}}, "classification")
+    for wrong in (0, 10**9, "three", True, [3]):
+        with pytest.raises(CheckpointError, match="num_labels must be 1 … 1000000; got"):
+            label_names_of({"num_labels": wrong}, "classification")
 
 
 def test_what_is_not_known() -> None:
     for field in ({"is_decoder": True}, {"position_embedding_type": "relative_key"}):
-        with pytest.raises(CheckpointError, match="relative positions or as a decoder"):
+        with pytest.raises(
+            CheckpointError, match=rf"{next(iter(field))} is .*BERT .* is not known"
+        ):
             FAMILY.read(FIELDS | field)
+    for head in ("BertForNextSentencePrediction", "BertForTokenClassification", "BertLMHeadModel"):
+        with pytest.raises(
+            CheckpointError, match=f"architectures names {head}, a head that is not"
+        ):
+            FAMILY.read(FIELDS | {"architectures": [head]})
 
 
 def test_names_of_the_heads() -> None:

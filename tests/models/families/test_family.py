@@ -6,17 +6,10 @@ import torch
 from clearhead.errors import CheckpointError
 from clearhead.models.families.family import (
     FAMILIES,
-    MOST_LAYERS,
     Source,
-    activation_named,
     attention_names,
     family_named,
     family_of,
-    first_token,
-    one_or_all,
-    required,
-    token_ids,
-    window_marks,
     with_bias,
 )
 
@@ -47,6 +40,19 @@ def test_spellings_with_and_without_the_prefix_and_old_endings() -> None:
     ]  # fmt: skip
 
 
+def test_a_tensor_may_lie_in_several_places() -> None:
+    places = family_named("bart").places(Source("a.weight", search=("b.weight", "model.c.weight")))
+    assert list(dict.fromkeys(places)) == ["b.weight", "model.c.weight", "c.weight"]
+
+
+def test_rules_belong_to_the_model_type() -> None:
+    llama = family_named("llama")
+    assert llama.unread({"model_type": "mistral", "mlp_bias": True, "colour": 3}) == ("colour",)
+    with pytest.raises(CheckpointError, match=r"config.json: layer_types is \['full_attention'\]"):
+        llama.read({"model_type": "llama", "layer_types": ["full_attention"]})
+    assert family_named("clearhead").unread({"anything": 1}) == ()  # it refuses, when it reads
+
+
 def test_every_family_is_found_by_its_model_types() -> None:
     for name in FAMILIES:
         for model_type in family_named(name).model_types:
@@ -58,26 +64,6 @@ def test_unknown_families() -> None:
         family_named("mamba")
     with pytest.raises(CheckpointError, match=r"it is of model_type None.*\n.*qwen3, gpt2"):
         family_of({}, where="it")
-
-
-def test_required_fields_names_all_that_are_missing() -> None:
-    assert required({"a": 2, "b": 3}, "b", "a") == [3, 2]
-    with pytest.raises(CheckpointError, match=r"lacks b, c\."):
-        required({"a": 2, "b": None}, "a", "b", "c")
-
-
-def test_window_marks_does_not_count_to_a_trillion() -> None:
-    assert window_marks(5, lambda layer: layer >= 3) == (False, False, False, True, True)
-    with pytest.raises(CheckpointError, match="no model has more than"):
-        window_marks(MOST_LAYERS + 1, bool)
-
-
-def test_ids_and_activations() -> None:
-    assert (token_ids(None), token_ids(7), token_ids([7, 5])) == ((), (7,), (7, 5))
-    assert (first_token([7, 5]), first_token(None)) == (7, None)
-    assert (one_or_all((7, 5)), one_or_all((7,)), one_or_all(())) == ([7, 5], 7, None)
-    assert activation_named("gelu_new") == "gelu_tanh"
-    assert activation_named("unheard of") == "unheard of"
 
 
 def test_names_of_projections() -> None:

@@ -10,7 +10,7 @@ from clearhead.models.families.gemma import FAMILY
 FIELDS: dict[str, Any] = {
     "model_type": "gemma2", "vocab_size": 11, "hidden_size": 12, "intermediate_size": 17,
     "num_hidden_layers": 7, "num_attention_heads": 2, "head_dim": 6, "query_pre_attn_scalar": 16,
-    "sliding_window": 5,
+    "sliding_window": 5, "num_key_value_heads": 2,
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from clearhead.models.families.llama import FAMILY
 
 FIELDS: dict[str, Any] = {
     "model_type": "llama", "vocab_size": 11, "hidden_size": 12, "intermediate_size": 17,
-    "num_hidden_layers": 3, "num_attention_heads": 2,
+    "num_hidden_layers": 3, "num_attention_heads": 2, "num_key_value_heads": 2,
 }  # fmt: skip
 
 
@@ -25,7 +25,7 @@ FIELDS: dict[str, Any] = {
 def test_what_distinguishes_the_relatives(
     kind: str, bias: bool, output_bias: bool, norm: bool, window: int | None
 ) -> None:
-    config = FAMILY.read(FIELDS | {"model_type": kind})
+    config = FAMILY.read(FIELDS | {"model_type": kind, "head_dim": 6})
     assert config.attention_bias == bias
     assert config.attention_output_bias == output_bias
     assert config.attention_norm == norm

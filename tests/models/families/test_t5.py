@@ -34,6 +34,29 @@ def test_flan_is_gated_and_untied() -> None:
     assert "encoder.blocks.2.feed_forward.gate.weight" not in sources  # it has two layers
 
 
-def test_an_unknown_activation() -> None:
-    with pytest.raises(CheckpointError, match="feed_forward_proj 'gated-silu' is not known"):
-        FAMILY.read(FIELDS | {"feed_forward_proj": "gated-silu"})
+@pytest.mark.parametrize(
+    ("fields", "activation", "gated"),
+    [
+        ({"feed_forward_proj": "relu"}, "relu", False),
+        ({"feed_forward_proj": "gated-gelu"}, "gelu_tanh", True),
+        ({"feed_forward_proj": "gated-silu"}, "silu", True),
+        ({"feed_forward_proj": "gelu"}, "gelu", False),
+        ({"feed_forward_proj": "gelu_new"}, "gelu_tanh", False),
+        ({"dense_act_fn": "silu"}, "silu", False),
+        ({"is_gated_act": True}, "relu", True),
+        ({"feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu"}, "gelu", True),
+        ({"feed_forward_proj": "gated-gelu", "is_gated_act": False}, "gelu_tanh", False),
+    ],
+)
+def test_activation_and_gate(fields: dict[str, Any], activation: str, gated: bool) -> None:
+    config = FAMILY.read(FIELDS | fields)
+    assert (config.activation, config.gated) == (activation, gated)
+    assert FAMILY.read(FAMILY.write(config)) == config
+
+
+def test_unknown_activations() -> None:
+    for field in ("feed_forward_proj", "dense_act_fn"):
+        with pytest.raises(CheckpointError, match=f"{field} is 'mish', an activation that is not"):
+            FAMILY.read(FIELDS | {field: "mish"})
+    with pytest.raises(CheckpointError, match="feed_forward_proj is 'mixed-gelu'; wanted is an ac"):
+        FAMILY.read(FIELDS | {"feed_forward_proj": "mixed-gelu"})

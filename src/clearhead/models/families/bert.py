@@ -6,72 +6,114 @@ from typing import Any
 
 from clearhead.errors import CheckpointError
 from clearhead.models.config import Head, ModelConfig
-from clearhead.models.families.family import (
-    Family,
-    Fields,
-    Source,
-    activation_named,
+from clearhead.models.families.common_fields import PLAIN, family_rules
+from clearhead.models.families.family import Family, Source, with_bias
+from clearhead.models.families.field_rules import REQUIRED, Fields, Refusal
+from clearhead.models.families.field_values import (
+    activation_of,
+    apart,
+    head_of,
     public_activation,
-    required,
-    with_bias,
 )
+
+HEADS: dict[str, Head] = {
+    "Model": "none",
+    "ForMaskedLM": "masked",
+    "ForPreTraining": "masked",
+    "ForSequenceClassification": "classification",
+}
+MOST_LABELS = 1_000_000
+LABELS: dict[str, Any] = {"id2label": None, "num_labels": None}
+HARMLESS = {
+    "label2id": "id2label says the same the other way round",
+    "is_causal": "an encoder sees the whole text, whatever the field says",
+}
+POOLER = "of a pooler that no version builds"
+RULES = {
+    "bert": family_rules(
+        {
+            **dict.fromkeys(
+                ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
+                 "num_attention_heads", "max_position_embeddings"), REQUIRED,
+            ),
+            "type_vocab_size": 2, "hidden_act": "gelu", "layer_norm_eps": 1e-12,
+            "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
+            "classifier_dropout": None, "pad_token_id": 0, "tie_word_embeddings": True, **LABELS,
+        },
+        HARMLESS | dict.fromkeys(
+            ("directionality", "pooler_fc_size", "pooler_num_attention_heads",
+             "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"), POOLER,
+        ),
+        {
+            **PLAIN,
+            "embedding_size": Refusal("embeddings of another width are not known", (None,)),
+            "is_decoder": Refusal("BERT as a decoder is not known"),
+            "add_cross_attention": Refusal("BERT with cross-attention is not known"),
+            "position_embedding_type": Refusal(
+                "BERT with relative positions is not known", (None, "absolute")
+            ),
+        },
+    )
+}  # fmt: skip
 
 
 def read(fields: Fields) -> ModelConfig:
     """Return our config for the fields of a config.json."""
-    vocab, model, hidden, layers, heads, context = required(
-        fields, "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
-        "num_attention_heads", "max_position_embeddings",
-    )  # fmt: skip
-    if fields.get("position_embedding_type", "absolute") != "absolute" or fields.get("is_decoder"):
-        raise CheckpointError("BERT with relative positions or as a decoder is not known.")
-    head = head_of(fields)
-    label_names = label_names_of(fields)
+    head = head_of(fields, named_heads("Bert"))
+    label_names = label_names_of(fields, head)
+    dropout, of_classifier = float(fields["hidden_dropout_prob"]), fields["classifier_dropout"]
     return ModelConfig(
         kind="encoder",
         family="bert",
         head=head,
-        vocab=vocab,
-        context=context,
-        model=model,
-        layers=layers,
-        heads=heads,
-        feed_forward=hidden,
+        vocab=fields["vocab_size"],
+        context=fields["max_position_embeddings"],
+        model=fields["hidden_size"],
+        layers=fields["num_hidden_layers"],
+        heads=fields["num_attention_heads"],
+        feed_forward=fields["intermediate_size"],
         labels=len(label_names),
         label_names=label_names,
-        segments=fields.get("type_vocab_size", 2),
+        segments=fields["type_vocab_size"],
         positions="learned",
         attention_bias=True,
         attention_output_bias=True,
-        activation=activation_named(fields.get("hidden_act", "gelu")),
+        activation=activation_of(fields, "hidden_act"),
         feed_forward_bias=True,
         norm="layer",
         norm_place="after",
-        norm_epsilon=fields.get("layer_norm_eps", 1e-12),
+        norm_epsilon=fields["layer_norm_eps"],
         embedding_norm=True,
-        dropout=float(fields.get("hidden_dropout_prob", 0.0)),
-        pad=fields.get("pad_token_id"),
+        tied=bool(fields["tie_word_embeddings"]),
+        dropout=dropout,
+        attention_dropout=apart(float(fields["attention_probs_dropout_prob"]), dropout),
+        head_dropout=head_dropout(head, dropout if of_classifier is None else of_classifier),
+        pad=fields["pad_token_id"],
     )
 
 
-def head_of(fields: Fields) -> Head:
-    """Return the head that the architecture's name implies."""
-    architecture = (fields.get("architectures") or [""])[0]
-    for ending, head in (
-        ("ForMaskedLM", "masked"),
-        ("ForPreTraining", "masked"),
-        ("ForSequenceClassification", "classification"),
-    ):
-        if architecture.endswith(ending):
-            return head  # type: ignore[return-value]
-    return "none"
+def named_heads(kind: str) -> dict[str, Head]:
+    """The heads by the names of transformers' classes."""
+    return {kind + ending: head for ending, head in HEADS.items()}
 
 
-def label_names_of(fields: Fields) -> tuple[str, ...]:
-    """Return the names of a classifier's labels; without id2label there are two."""
-    if head_of(fields) != "classification":
+def head_dropout(head: Head, dropout: float) -> float:
+    """The dropout before the labels, where there are any."""
+    return float(dropout) if head == "classification" else 0.0
+
+
+def label_names_of(fields: Fields, head: Head) -> tuple[str, ...]:
+    """Return the names of a classifier's labels: by name, or numbered; two without either."""
+    if head != "classification":
         return ()
-    given = fields.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
+    given = fields.get("id2label")
+    if not given:
+        count = 2 if fields.get("num_labels") is None else fields["num_labels"]
+        if type(count) is not int or not 1 <= count <= MOST_LABELS:
+            raise CheckpointError(
+                f"config.json: num_labels must be 1 … {MOST_LABELS}; got {str(count)[:60]}."
+            )
+        return tuple(f"LABEL_{number}" for number in range(count))
     names = []
     if isinstance(given, dict):
         names = [given.get(str(number)) for number in range(len(given))]
@@ -109,7 +151,9 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "hidden_act": public_activation(config),
         "layer_norm_eps": config.norm_epsilon,
         "hidden_dropout_prob": config.dropout,
-        "attention_probs_dropout_prob": config.dropout,
+        "attention_probs_dropout_prob": config.dropout_of("attention"),
+        "classifier_dropout": apart(config.head_dropout, config.dropout),
+        "tie_word_embeddings": config.tied,
         "pad_token_id": config.pad,
         **label_fields(config),
     }
@@ -143,7 +187,11 @@ def names(config: ModelConfig) -> dict[str, Source | str]:
                 "head.norm": "cls.predictions.transform.LayerNorm",
             }
         )
-        places["head.vocabulary.bias"] = "cls.predictions.bias"
+        # The bias of the decoder is the one that counts, where a file has both.
+        biases = ("cls.predictions.decoder.bias", "cls.predictions.bias")
+        places["head.vocabulary.bias"] = Source(biases[config.tied], search=biases)
+        if not config.tied:
+            places["head.vocabulary.weight"] = "cls.predictions.decoder.weight"
     if config.head == "classification":
         places |= with_bias({"head.dense": "bert.pooler.dense", "head.labels": "classifier"})
     return places
@@ -152,14 +200,17 @@ def names(config: ModelConfig) -> dict[str, Source | str]:
 FAMILY = Family(
     name="bert",
     model_types=("bert",),
-    read=read,
+    read_fields=read,
     write=write,
     names=names,
+    rules=RULES,
     prefix="bert.",
     older={"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"},
-    ignored=(
-        "embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias",
-        "cls.predictions.decoder.weight", "cls.predictions.decoder.bias",
-        "cls.seq_relationship.weight", "cls.seq_relationship.bias",
-    ),
-)  # fmt: skip
+    ignored={
+        "embeddings.position_ids": "0, 1, 2 …",
+        "pooler.dense.weight": "it only feeds heads that this model does not have",
+        "pooler.dense.bias": "it only feeds heads that this model does not have",
+        "cls.predictions.decoder.weight": "the same numbers as the embedding",
+    },
+    dropped=("cls.seq_relationship.weight", "cls.seq_relationship.bias"),
+)

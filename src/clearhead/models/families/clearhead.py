@@ -9,7 +9,8 @@ import torch
 
 from clearhead.models.build import build
 from clearhead.models.config import ModelConfig
-from clearhead.models.families.family import Family, Fields, Source
+from clearhead.models.families.family import Family, Source
+from clearhead.models.families.field_rules import Fields
 
 
 def read(fields: Fields) -> ModelConfig:
@@ -31,4 +32,6 @@ def names(config: ModelConfig) -> dict[str, Source | str]:
     return {name: name for name, _ in model.named_parameters()}
 
 
-FAMILY = Family(name="clearhead", model_types=("clearhead",), read=read, write=write, names=names)
+FAMILY = Family(
+    name="clearhead", model_types=("clearhead",), read_fields=read, write=write, names=names
+)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from clearhead.errors import CheckpointError
 from clearhead.models.config import ModelConfig
+from clearhead.models.families.field_rules import FieldRules, Fields
 
-Fields: TypeAlias = Mapping[str, Any]  # a config.json
-MOST_LAYERS = 10_000  # so that a hostile config.json cannot make us count to a trillion
 FAMILIES = ("llama", "gpt2", "gemma", "bert", "distilbert", "t5", "bart", "clearhead")
 
 
@@ -25,7 +24,8 @@ class Source:
     ``part`` of ``parts``: theirs holds several of ours one after another along its output axis.
     ``transposed``: theirs is (in, out), ours (out, in). ``row``: theirs is (1, n), ours (n).
     ``paired_heads``: rows of so many heads rotate with their neighbours in theirs, by halves in
-    ours. ``shift``: what is added to theirs.
+    ours. ``shift``: what is added to theirs. ``search``: the names under which it may lie, first
+    ones first, where there are several. ``optional``: where it is absent, ours is zero.
     """
 
     name: str
@@ -35,6 +35,8 @@ class Source:
     row: bool = False
     paired_heads: int = 0
     shift: float = 0.0
+    search: tuple[str, ...] = ()
+    optional: bool = False
 
     def take(self, theirs: Tensor) -> Tensor:
         """Return our tensor, a view of theirs unless it has pairs or a shift."""
@@ -61,20 +63,43 @@ class Source:
 class Family:
     """One family of checkpoints.
 
-    ``read`` makes our config of a config.json, ``write`` the reverse. ``names`` gives for a config
-    the place of each of our tensors; ``{i}`` in both stands for the layer. ``prefix`` may be absent
-    in checkpoints of the bare model. ``ignored`` are endings of names that carry nothing to learn.
-    ``older`` maps endings of names to the ones that old checkpoints have in their place.
+    ``read_fields`` makes our config of a config.json's fields, once ``rules`` have refused what we
+    do not understand and filled in what is absent; ``write`` is the reverse. ``rules`` are those
+    of each model_type. ``names`` gives for a config the place of each of our tensors; ``{i}`` in
+    both stands for the layer. ``prefix`` may be absent in checkpoints of the bare model.
+
+    Tensors that are not read: ``ignored`` are endings of names that change no number, each with
+    the reason; ``dropped`` are endings of those that belong to an output that we do not compute,
+    which ``load`` reports; ``constants`` are endings of those whose numbers we compute ourselves:
+    the function gives for a file's tensor what it must hold. ``older`` maps endings of names to
+    the ones that old checkpoints have in their place.
     """
 
     name: str
     model_types: tuple[str, ...]
-    read: Callable[[Fields], ModelConfig]
+    read_fields: Callable[[Fields], ModelConfig]
     write: Callable[[ModelConfig], dict[str, Any]]
     names: Callable[[ModelConfig], Mapping[str, Source | str]]
+    rules: Mapping[str, FieldRules] = field(default_factory=dict)
     prefix: str = ""
-    ignored: tuple[str, ...] = ()
+    ignored: Mapping[str, str] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    constants: Mapping[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)
     older: Mapping[str, str] = field(default_factory=dict)
+
+    def read(self, fields: Fields) -> ModelConfig:
+        """Our config of a config.json.
+
+        Raises:
+            CheckpointError: a field is refused by name, or a required one is missing.
+        """
+        rules = self.rules.get(fields.get("model_type", self.name))
+        return self.read_fields(fields if rules is None else rules.completed(fields))
+
+    def unread(self, fields: Fields) -> tuple[str, ...]:
+        """The fields of a config.json that nobody knows."""
+        rules = self.rules.get(fields.get("model_type", self.name))
+        return () if rules is None else rules.unread(fields)
 
     def spellings(self, name: str) -> Iterator[str]:
         """The names under which a checkpoint may hold what belongs under ``name``."""
@@ -83,6 +108,11 @@ class Family:
             for ending, old in self.older.items():
                 if full.endswith(ending):
                     yield full.removesuffix(ending) + old
+
+    def places(self, source: Source) -> Iterator[str]:
+        """Every name under which a checkpoint may hold this tensor."""
+        for name in source.search or (source.name,):
+            yield from self.spellings(name)
 
     def sources(self, config: ModelConfig) -> dict[str, Source]:
         """The place of each of our tensors, layer by layer."""
@@ -119,53 +149,6 @@ def family_of(fields: Fields, *, where: str = "config.json") -> Family:
         f"{where} is of model_type {fields.get('model_type')!r}, which no family reads.",
         hint=f"there are {', '.join(known)}; docs/families.md shows how to add one.",
     )
-
-
-def required(fields: Fields, *names: str) -> list[Any]:
-    """Fields that a config.json must have; the error names all that are missing."""
-    missing = [name for name in names if fields.get(name) is None]
-    if missing:
-        raise CheckpointError(
-            f"config.json lacks {', '.join(missing)}.", hint="is it the config.json of this model?"
-        )
-    return [fields[name] for name in names]
-
-
-def window_marks(layers: int, marked: Callable[[int], bool]) -> tuple[bool, ...]:
-    """Return for each layer whether it attends within a window only."""
-    if layers > MOST_LAYERS:
-        raise CheckpointError(f"{layers} layers; no model has more than {MOST_LAYERS}.")
-    return tuple(marked(layer) for layer in range(layers))
-
-
-def activation_named(name: Any) -> Any:
-    """Our name of an activation; one that we do not know stays, and the config refuses it."""
-    known = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "swish": "silu"}
-    return known.get(name, name) if isinstance(name, str) else name
-
-
-def public_activation(config: ModelConfig) -> str:
-    """The reverse of :func:`activation_named`."""
-    return "gelu_pytorch_tanh" if config.activation == "gelu_tanh" else config.activation
-
-
-def token_ids(given: Any) -> tuple[int, ...]:
-    """An id, a list of ids or nothing, as a tuple."""
-    if given is None:
-        return ()
-    return tuple(given) if isinstance(given, list | tuple) else (given,)
-
-
-def first_token(given: Any) -> int | None:
-    """The first of some ids, if there is any."""
-    return next(iter(token_ids(given)), None)
-
-
-def one_or_all(ids: tuple[int, ...]) -> int | list[int] | None:
-    """The reverse of :func:`token_ids`."""
-    if len(ids) > 1:
-        return list(ids)
-    return ids[0] if ids else None
 
 
 def attention_names(

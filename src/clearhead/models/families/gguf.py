@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from clearhead.attention.rotary import FactorScaling, LinearScaling, RotaryScaling
+from clearhead.attention.rotary import (
+    FactorScaling,
+    LinearScaling,
+    RotaryScaling,
+    YarnScaling,
+)
 from clearhead.errors import CheckpointError
 from clearhead.models.config import ModelConfig
-from clearhead.models.families.family import Family, Source, token_ids, window_marks
+from clearhead.models.families.family import Family, Source
+from clearhead.models.families.field_values import token_ids, window_marks
+from clearhead.models.families.gguf_keys import RULES, completed_metadata, one_number
 
-ARCHITECTURES = ("llama", "qwen2", "qwen3", "gemma2", "gemma3", "gpt2")
+ARCHITECTURES = tuple(RULES)
 ROTARY_FACTORS = "rope_freqs.weight"
+PATTERN = "attention.sliding_window_pattern"
 
 
 def gguf_family(
@@ -30,8 +39,7 @@ def gguf_family(
             f"the GGUF file's architecture is {architecture!r}, which no family reads.",
             hint=f"there are {', '.join(ARCHITECTURES)}.",
         )
-    scaling = None if factors is None else FactorScaling(factors)
-    config = _config(_Reader(metadata, architecture), tensors, vocab, scaling)
+    config = _config(architecture, metadata, tensors, vocab, factors)
 
     def names(config: ModelConfig) -> dict[str, Source | str]:
         return _gpt2_names(config) if architecture == "gpt2" else _names(config, architecture)
@@ -39,70 +47,82 @@ def gguf_family(
     def unused(_: Any) -> Any:
         raise CheckpointError("a GGUF file has no config.json.")
 
-    ignored = (ROTARY_FACTORS,)
+    ignored = {ROTARY_FACTORS: "read with the metadata"} if architecture == "llama" else {}
     return Family(f"gguf {architecture}", (), unused, unused, names, ignored=ignored), config
 
 
-class _Reader:
-    """The metadata under its architecture's name."""
-
-    def __init__(self, metadata: Mapping[str, Any], architecture: str) -> None:
-        self.metadata, self.architecture = metadata, architecture
-
-    def needed(self, key: str) -> Any:
-        value = self.get(key)
-        if value is None:
-            raise CheckpointError(f"the GGUF file lacks {self.architecture}.{key}.")
-        return value
-
-    def get(self, key: str, default: Any = None) -> Any:
-        return self.metadata.get(f"{self.architecture}.{key}", default)
-
-
 def _config(
-    reader: _Reader, tensors: Collection[str], vocab: int, scaling: RotaryScaling | None
+    architecture: str,
+    metadata: Mapping[str, Any],
+    tensors: Collection[str],
+    vocab: int,
+    factors: tuple[float, ...] | None,
 ) -> ModelConfig:
-    architecture = reader.architecture
-    model, heads = reader.needed("embedding_length"), reader.needed("attention.head_count")
+    given = completed_metadata(metadata, architecture)
+    read = (key for key in RULES[architecture].read if key != PATTERN)
+    own = {key: one_number(given, key) for key in read} | {PATTERN: given.get(PATTERN)}
+    model, heads = own["embedding_length"], own["attention.head_count"]
     fields: dict[str, Any] = {
         "kind": "decoder",
         "family": architecture.rstrip("23") if architecture.startswith("gemma") else "llama",
         "vocab": vocab,
-        "context": reader.needed("context_length"),
+        "context": own["context_length"],
         "model": model,
-        "layers": reader.needed("block_count"),
+        "layers": own["block_count"],
         "heads": heads,
-        "feed_forward": reader.needed("feed_forward_length"),
+        "feed_forward": own["feed_forward_length"],
         "tied": "output.weight" not in tensors,
-        "bos": reader.metadata.get("tokenizer.ggml.bos_token_id"),
-        "eos": _ends(reader.metadata),
-        "pad": reader.metadata.get("tokenizer.ggml.padding_token_id"),
+        "bos": metadata.get("tokenizer.ggml.bos_token_id"),
+        "eos": _ends(metadata),
+        "pad": metadata.get("tokenizer.ggml.padding_token_id"),
     }
     if architecture == "gpt2":
-        return ModelConfig(**fields | _gpt2_fields(reader))
+        return ModelConfig(**fields | _gpt2_fields(own))
+    width = _given(own["attention.key_length"], model // heads)
+    value_width = _given(own["attention.value_length"], model // heads)
+    _refuse_partial_rotation(own, width, architecture)
     fields |= {
-        "kv_heads": reader.get("attention.head_count_kv", heads),
-        "key_dim": (width := reader.get("attention.key_length", model // heads)),
-        "rotary_width": _rotary_width(reader, width),
-        "rotary_base": float(reader.get("rope.freq_base", 10_000.0)),
-        "rotary_scaling": _rotary_scaling(reader, scaling),
+        "kv_heads": _given(own["attention.head_count_kv"], heads),
+        "key_dim": width,
+        "value_dim": None if value_width == width else value_width,
+        "rotary_base": float(own["rope.freq_base"]),
+        "rotary_scaling": _rotary_scaling(own, factors),
         "attention_bias": "blk.0.attn_q.bias" in tensors,
         "attention_output_bias": "blk.0.attn_output.bias" in tensors,
         "attention_norm": "blk.0.attn_q_norm.weight" in tensors,
         "activation": "silu",
         "gated": True,
-        "norm_epsilon": float(reader.needed("attention.layer_norm_rms_epsilon")),
-        "window": reader.get("attention.sliding_window") or None,
+        "norm_epsilon": float(own["attention.layer_norm_rms_epsilon"]),
     }
     if architecture.startswith("gemma"):
-        fields |= _gemma_fields(reader, fields)
+        return ModelConfig(**fields | _gemma_fields(own, fields, third=architecture == "gemma3"))
+    _refuse_window(own, architecture)
     return ModelConfig(**fields)
 
 
-def _rotary_width(reader: _Reader, head_width: int) -> int | None:
-    """Return None where the whole head rotates, as in all other formats."""
-    width: int = reader.get("rope.dimension_count", head_width)
-    return None if width == head_width else width
+def _given(value: Any, default: Any) -> Any:
+    return default if value is None else value
+
+
+def _refuse_window(own: Mapping[str, Any], architecture: str) -> None:
+    """llama.cpp reads no window in these architectures; the model may well have had one."""
+    window = own["attention.sliding_window"]
+    if window and window < own["context_length"]:
+        raise CheckpointError(
+            f"the GGUF file: {architecture}.attention.sliding_window is {window}, and llama.cpp "
+            "reads no window in this architecture.",
+            hint="load the model's hub folder instead.",
+        )
+
+
+def _refuse_partial_rotation(own: Mapping[str, Any], width: int, architecture: str) -> None:
+    """In these architectures the whole head rotates; llama.cpp stops at anything else."""
+    rotated = _given(own["rope.dimension_count"], width)
+    if rotated != width:
+        raise CheckpointError(
+            f"the GGUF file: {architecture}.rope.dimension_count is {rotated}, and its heads are "
+            f"{width} wide; in this architecture the whole head rotates."
+        )
 
 
 def _ends(metadata: Mapping[str, Any]) -> tuple[int, ...]:
@@ -111,19 +131,34 @@ def _ends(metadata: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(id for end in ends for id in token_ids(end)))
 
 
-def _rotary_scaling(reader: _Reader, factors: RotaryScaling | None) -> RotaryScaling | None:
-    kind = reader.get("rope.scaling.type", "none")
-    if factors is not None or kind == "none":
-        return factors
-    if kind == "linear":
-        return LinearScaling(float(reader.needed("rope.scaling.factor")))
-    raise CheckpointError(
-        f"the GGUF file wants rotary scaling of type {kind!r}, which is not known in GGUF files.",
-        hint="load the model's hub folder instead.",
-    )
+def _rotary_scaling(
+    own: Mapping[str, Any], factors: tuple[float, ...] | None
+) -> RotaryScaling | None:
+    """What the keys say; a factor without a type is linear. Factors of each pair come on top."""
+    kind, gain = own["rope.scaling.type"], float(own["rope.scaling.attn_factor"])
+    factor = float(own["rope.scaling.factor"] or own["rope.scale_linear"] or 1.0)
+    if kind == "yarn" and factors is None:
+        context = _given(own["rope.scaling.original_context_length"], own["context_length"])
+        sharpened = 0.1 * math.log(factor) + 1.0 if factor > 1 else 1.0
+        return YarnScaling(factor, context, attention_factor=sharpened * gain)
+    if gain != 1.0 and factors is None and (kind == "none" or factor == 1.0):
+        return YarnScaling(1.0, own["context_length"], attention_factor=gain)  # the gain alone
+    if kind not in ("none", "linear") or gain != 1.0:
+        what = (
+            f"rope.scaling.type {str(kind)[:60]!r}" if gain == 1.0 else "rope.scaling.attn_factor"
+        )
+        beside = "" if factors is None else f" beside {ROTARY_FACTORS}"
+        raise CheckpointError(
+            f"the GGUF file wants rotary scaling by {what}{beside}, which is not known.",
+            hint="load the model's hub folder instead.",
+        )
+    factor = 1.0 if kind == "none" else factor
+    if factors is not None:
+        return FactorScaling(tuple(factor * each for each in factors))
+    return None if factor == 1.0 else LinearScaling(factor)
 
 
-def _gpt2_fields(reader: _Reader) -> dict[str, Any]:
+def _gpt2_fields(own: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "family": "gpt2",
         "positions": "learned",
@@ -132,27 +167,49 @@ def _gpt2_fields(reader: _Reader) -> dict[str, Any]:
         "activation": "gelu_tanh",
         "feed_forward_bias": True,
         "norm": "layer",
-        "norm_epsilon": float(reader.needed("attention.layer_norm_epsilon")),
+        "norm_epsilon": float(own["attention.layer_norm_epsilon"]),
     }
 
 
-def _gemma_fields(reader: _Reader, fields: Mapping[str, Any]) -> dict[str, Any]:
-    third, layers = reader.architecture == "gemma3", fields["layers"]
-    every = 6 if third else 2
-    width = fields["key_dim"]
-    if layers in (46, 62):  # the 27-billion models scale by model / heads
+def _gemma_fields(
+    own: Mapping[str, Any], fields: Mapping[str, Any], *, third: bool
+) -> dict[str, Any]:
+    width, window = fields["key_dim"], own["attention.sliding_window"] or None
+    if fields["layers"] in (46, 62):  # the 27-billion models scale by model / heads
         width = fields["model"] // fields["heads"]
+    base = own["rope.freq_base_swa"]
     return {
         "attention_scale": width**-0.5,
-        "attention_softcap": reader.get("attn_logit_softcapping"),
-        "output_softcap": reader.get("final_logit_softcapping"),
-        "window_layers": window_marks(layers, lambda layer: bool((layer + 1) % every)),
-        "window_rotary_base": float(reader.get("rope.freq_base_swa", 10_000.0)) if third else None,
+        "attention_softcap": None if third else own["attn_logit_softcapping"],
+        "output_softcap": (own["final_logit_softcapping"] or None)
+        if third
+        else own["final_logit_softcapping"],
+        "window": window,
+        "window_layers": None if window is None else _marks(own, fields["layers"], third=third),
+        **_window_rotary(fields, base, third=third),
         "activation": "gelu_tanh",
         "norm_place": "around",
         "norm_offset": True,
         "embedding_scale": fields["model"] ** 0.5,
     }
+
+
+def _window_rotary(fields: Mapping[str, Any], base: float | None, *, third: bool) -> dict[str, Any]:
+    """In Gemma 3 layers with a window have a base of their own and are never scaled."""
+    if base is None:
+        return {}
+    scaling = None if third else fields["rotary_scaling"]
+    return {"window_rotary_base": float(base), "window_rotary_scaling": scaling}
+
+
+def _marks(own: Mapping[str, Any], layers: int, *, third: bool) -> tuple[bool, ...]:
+    """A mark for each layer, or the number of layers of which the last one has no window."""
+    pattern = _given(own[PATTERN], 6 if third else 2)
+    if isinstance(pattern, list):
+        return tuple(map(bool, pattern))
+    if pattern is True or pattern is False:  # a list of marks that are all the same
+        return window_marks(layers, lambda _layer: pattern)
+    return window_marks(layers, lambda layer: pattern == 0 or layer % pattern < pattern - 1)
 
 
 def _names(config: ModelConfig, architecture: str) -> dict[str, Source | str]:

@@ -4,68 +4,129 @@ from __future__ import annotations
 
 from typing import Any
 
+from clearhead.errors import CheckpointError
 from clearhead.models.config import ModelConfig
-from clearhead.models.families.family import (
-    Family,
-    Fields,
-    Source,
-    activation_named,
-    attention_names,
+from clearhead.models.families import rope
+from clearhead.models.families.common_fields import family_rules
+from clearhead.models.families.family import Family, Source, attention_names
+from clearhead.models.families.field_rules import REQUIRED, FieldRules, Fields, Refusal
+from clearhead.models.families.field_values import (
+    activation_of,
+    apart,
     first_token,
+    head_of,
+    layer_kinds,
     one_or_all,
     public_activation,
-    required,
     token_ids,
     window_marks,
+    written_kinds,
 )
-from clearhead.models.families.rope import read_rope, write_rope
+
+SIZES = dict.fromkeys(
+    ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"),
+    REQUIRED,
+)
+READ: dict[str, Any] = SIZES | rope.READ | {
+    "num_key_value_heads": None, "head_dim": None, "max_position_embeddings": 2048,
+    "hidden_act": "silu", "rms_norm_eps": 1e-6, "tie_word_embeddings": False,
+    "attention_dropout": 0.0, "bos_token_id": None, "eos_token_id": None, "pad_token_id": None,
+}  # fmt: skip
+QWEN = {
+    "use_sliding_window": False, "sliding_window": 4096, "max_window_layers": 28,
+    "layer_types": None, "num_key_value_heads": 32, "max_position_embeddings": 32768,
+}  # fmt: skip
+LLAMA = {"attention_bias": False, "mlp_bias": False, "bos_token_id": 1, "eos_token_id": 2}
+MISTRAL = {
+    "sliding_window": 4096, "layer_types": None, "num_key_value_heads": 8,
+    "max_position_embeddings": 131_072, "bos_token_id": 1, "eos_token_id": 2,
+}  # fmt: skip
+NO_BIAS = "models of this type have no such bias, whatever the field says"
+WITHOUT = {"pretraining_tp": "the same numbers, from several parts of each matrix"}
+
+
+def _rules(
+    read: dict[str, Any],
+    harmless: dict[str, str] | None = None,
+    refused: dict[str, Refusal] | None = None,
+) -> FieldRules:
+    return family_rules(
+        READ | read,
+        WITHOUT | (harmless or {}),
+        rope.REFUSED | (refused or {}),
+        inside=rope.unread_inside,
+    )
+
+
+RULES = {
+    "llama": _rules(
+        LLAMA, dict.fromkeys(("sliding_window", "use_sliding_window", "max_window_layers"),
+                             "Llama has no windows, whatever the field says"),
+        {"layer_types": Refusal("layers of several kinds are not known in this type", (None,))},
+    ),
+    "mistral": _rules(MISTRAL, {
+        **dict.fromkeys(("attention_bias", "mlp_bias"), NO_BIAS),
+        **dict.fromkeys(("use_sliding_window", "max_window_layers"),
+                        "sliding_window decides in Mistral"),
+    }),
+    "qwen2": _rules(
+        QWEN, dict.fromkeys(("attention_bias", "mlp_bias"), "always there, or never, in Qwen 2")
+    ),
+    "qwen3": _rules(QWEN | {"head_dim": 128, "attention_bias": False}, {"mlp_bias": NO_BIAS}),
+}  # fmt: skip
 
 
 def read(fields: Fields) -> ModelConfig:
     """Return our config for the fields of a config.json."""
-    vocab, model, hidden, layers, heads = required(
-        fields, "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
-        "num_attention_heads",
-    )  # fmt: skip
-    kind = fields["model_type"]
-    qwen = kind.startswith("qwen")
-    window = fields.get("sliding_window", 4096) if qwen or kind == "mistral" else None
-    if qwen and not fields.get("use_sliding_window"):
+    kind, heads, model = fields["model_type"], fields["num_attention_heads"], fields["hidden_size"]
+    qwen, layers = kind.startswith("qwen"), fields["num_hidden_layers"]
+    head_of(fields, dict.fromkeys((f"{kind.capitalize()}ForCausalLM", f"{kind.capitalize()}Model")))
+    window = fields.get("sliding_window") if qwen or kind == "mistral" else None
+    if qwen and not fields["use_sliding_window"]:
         window = None
+    attention_bias = kind != "mistral" and bool(fields.get("attention_bias"))
     return ModelConfig(
         kind="decoder",
         family="llama",
-        vocab=vocab,
-        context=fields.get("max_position_embeddings", 2048),
+        vocab=fields["vocab_size"],
+        context=fields["max_position_embeddings"],
         model=model,
         layers=layers,
         heads=heads,
-        kv_heads=fields.get("num_key_value_heads") or heads,
-        key_dim=fields.get("head_dim") or model // heads,
-        feed_forward=hidden,
-        **read_rope(fields),
-        attention_bias=kind == "qwen2" or bool(fields.get("attention_bias")),
-        attention_output_bias=kind != "qwen2" and bool(fields.get("attention_bias")),
+        kv_heads=heads if fields["num_key_value_heads"] is None else fields["num_key_value_heads"],
+        key_dim=model // heads if fields["head_dim"] is None else fields["head_dim"],
+        feed_forward=fields["intermediate_size"],
+        **rope.read_rope(fields),
+        attention_bias=kind == "qwen2" or attention_bias,
+        attention_output_bias=kind != "qwen2" and attention_bias,
         attention_norm=kind == "qwen3",
         window=window,
-        window_layers=_window_layers(fields, layers) if window is not None and qwen else None,
-        activation=activation_named(fields.get("hidden_act", "silu")),
+        window_layers=_window_layers(fields, layers, qwen) if window is not None else None,
+        activation=activation_of(fields, "hidden_act"),
         gated=True,
-        feed_forward_bias=bool(fields.get("mlp_bias")),
-        norm_epsilon=fields.get("rms_norm_eps", 1e-6),
-        tied=bool(fields.get("tie_word_embeddings")),
-        bos=first_token(fields.get("bos_token_id")),
-        eos=token_ids(fields.get("eos_token_id")),
-        pad=first_token(fields.get("pad_token_id")),
+        feed_forward_bias=kind == "llama" and bool(fields["mlp_bias"]),
+        norm_epsilon=fields["rms_norm_eps"],
+        tied=bool(fields["tie_word_embeddings"]),
+        attention_dropout=apart(float(fields["attention_dropout"] or 0.0), 0.0),
+        bos=first_token(fields["bos_token_id"]),
+        eos=token_ids(fields["eos_token_id"]),
+        pad=first_token(fields["pad_token_id"]),
     )
 
 
-def _window_layers(fields: Fields, layers: int) -> tuple[bool, ...]:
-    """Qwen names the kind of each layer, or says from which layer on windows begin."""
-    kinds = fields.get("layer_types")
+def _window_layers(fields: Fields, layers: int, qwen: bool) -> tuple[bool, ...] | None:
+    """The kind of each layer by name; else Qwen says from which layer on windows begin."""
+    kinds = layer_kinds(fields, layers)
+    if not qwen:
+        if kinds is not None and not all(kinds):
+            raise CheckpointError(
+                "config.json: layer_types mixes kinds of layers, which is not known in this type.",
+                hint="transformers reads such a file as the model_type ministral.",
+            )
+        return None
     if kinds is not None:
-        return tuple(kind == "sliding_attention" for kind in kinds)
-    first = fields.get("max_window_layers", 28)
+        return kinds
+    first = fields["max_window_layers"]
     return window_marks(layers, lambda layer: layer >= first)
 
 
@@ -91,8 +152,9 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "hidden_act": public_activation(config),
         "max_position_embeddings": config.context,
         "rms_norm_eps": config.norm_epsilon,
-        "rope_parameters": write_rope(config),
+        "rope_parameters": rope.rope_of(config),
         "attention_bias": config.attention_bias,
+        "attention_dropout": config.dropout_of("attention"),
         "mlp_bias": config.feed_forward_bias,
         "tie_word_embeddings": config.tied,
         "sliding_window": config.window,
@@ -103,10 +165,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
     if kind.startswith("qwen"):
         fields["use_sliding_window"] = config.window is not None
         if config.window is not None:
-            marks = (config.windowed(layer) for layer in range(config.layers))
-            fields["layer_types"] = [
-                "sliding_attention" if mark else "full_attention" for mark in marks
-            ]
+            fields["layer_types"] = written_kinds(config)
     return fields
 
 
@@ -137,9 +196,13 @@ def names(config: ModelConfig) -> dict[str, Source | str]:
 FAMILY = Family(
     name="llama",
     model_types=("llama", "mistral", "qwen2", "qwen3"),
-    read=read,
+    read_fields=read,
     write=write,
     names=names,
+    rules=RULES,
     prefix="model.",
-    ignored=("rotary_emb.inv_freq", "lm_head.weight"),
+    ignored={
+        "rotary_emb.inv_freq": "the rotary settings say it already",
+        "lm_head.weight": "the same numbers as the embedding, where the two are tied",
+    },
 )
