@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,15 @@ from clearhead.files.regular_file import LARGEST_TEXT, read_regular_file
 from clearhead.files.text_file import write_text
 
 
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+
+
 def parse_json(data: bytes | str) -> Any:
     """Parse JSON in UTF-8.
 
     Raises:
         ValueError: for whatever is wrong: bad UTF-8, bad JSON, deep nesting, a name that an object
-            lists twice.
+            lists twice, half a character (a lone surrogate, which no file can hold again).
 
     >>> parse_json('{"layers": 2, "layers": 3}')
     Traceback (most recent call last):
@@ -25,9 +29,14 @@ def parse_json(data: bytes | str) -> Any:
     """
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
-        return json.loads(text, object_pairs_hook=_object)
+        value = json.loads(text, object_pairs_hook=_object)
+        if _SURROGATE.search(text):  # nearly always the two halves of an emoji
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        return value
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("it holds half a character (a lone surrogate)") from None
 
 
 def read_json(path: Path, *, wanted: str = "JSON", largest: int = LARGEST_TEXT) -> dict[str, Any]:
