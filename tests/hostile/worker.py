@@ -93,6 +93,7 @@ def _work(
     """The life of the process: it never returns."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # Rust reports its panics there
+        os.environ["RUST_BACKTRACE"] = "0"  # reading the symbols would take 50 MB
         _limit_address_space()
         for number in numbers:
             outcome = _honest(format, files_of, number, folder)

@@ -19,6 +19,7 @@ from clearhead.checkpoints.from_transformers import (
 from clearhead.checkpoints.gguf.file import GGUFFile
 from clearhead.checkpoints.safetensors.shards import open_safetensors
 from clearhead.checkpoints.sentence_modules import MODULES, sentence_config
+from clearhead.checkpoints.store.files_checked import files_checked
 from clearhead.checkpoints.store.hub import fetch_from_hub, is_hub_id
 from clearhead.checkpoints.store.model_store import ModelStore
 from clearhead.checkpoints.store.wheel import Progress
@@ -98,7 +99,8 @@ def load(
         The model in eval mode without gradients, its config and its tokenizer.
 
     Raises:
-        StoreError: there is no model or path of this name, or it cannot be fetched.
+        StoreError: there is no model or path of this name, it cannot be fetched, or the files of a
+            model of the catalogue are not the ones that were fetched (SHA-256).
         CheckpointError: a file is broken, or no family reads a model of this kind.
         InputError: an argument is wrong.
 
@@ -114,7 +116,8 @@ def load(
         return _from_memory(model, given, dtype, device)
     path = resolve(model, progress)
     read = _from_gguf if path.suffix == ".gguf" else _from_folder
-    loaded, found = read(path, torch.float32 if dtype is None else dtype)
+    with files_checked(path):
+        loaded, found = read(path, torch.float32 if dtype is None else dtype)
     loaded = loaded.to("cpu" if device is None else device)
     return Loaded(str(model), path, loaded, loaded.config, found if given is None else given)
 
@@ -200,8 +203,4 @@ def _from_gguf(path: Path, dtype: torch.dtype) -> tuple[Model, Tokenizer]:
         vocab = file.shape("token_embd.weight")[0]
         family, config = gguf_family(file.metadata, file.names(), vocab, factors)
     model = model_from_weights(config, family, file, where=str(path), dtype=dtype)
-    plain = {
-        key: value.tolist() if hasattr(value, "tolist") else value
-        for key, value in file.metadata.items()
-    }
-    return model, tokenizer_from_gguf(plain)
+    return model, tokenizer_from_gguf(file.metadata)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from clearhead.errors import InputError
 from clearhead.explain.choice import ALL, Choice
+from clearhead.explain.finite import require_finite_record
 from clearhead.explain.generated import GeneratedText, GeneratedToken, generated_tokens
 from clearhead.explain.head_steps import head_steps
 from clearhead.explain.layer_group import LayerGroup
@@ -56,7 +57,8 @@ class Look:
         name: of the model, if it is known.
 
     Raises:
-        InputError: the trace holds no attention, or has no such word or head.
+        InputError: the trace holds no attention, or numbers that are not finite, or has no such
+            word or head.
     """
 
     def __init__(
@@ -72,6 +74,8 @@ class Look:
         name: str = "",
     ) -> None:
         seen.require()
+        for record in seen.records:
+            require_finite_record(record)
         self.seen, self.aids, self.batch = seen, aids or Aids(), batch
         self._choice = Choice(word, head)
         self._model, self._written = model, written

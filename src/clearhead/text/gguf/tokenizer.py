@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def tokenizer_from_gguf(metadata: Mapping[str, Any]) -> SubwordTokenizer:
-    """The tokenizer that GGUF metadata (a plain dict of lists, numbers and texts) describes.
+    """The tokenizer that GGUF metadata (lists or arrays, numbers and texts) describes.
 
     The settings mean what they mean to llama.cpp, which the format comes from; `transformers` reads
     fewer of them (it passes over ``smollm``, for one, and so leaves digits with their spaces).
