@@ -10,9 +10,10 @@ import argparse
 import json
 import sys
 import tempfile
+import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
 
@@ -23,10 +24,11 @@ from rich.table import Table
 
 from tests.hostile import exhibit
 from tests.hostile.formats import FORMATS
-from tests.hostile.mutant import Format, mutant, write
+from tests.hostile.mutant import Files, Format, mutant, write
 from tests.hostile.outcome import FAILURES, GOOD, Outcome
 from tests.hostile.worker import of_files_in_process, tried
 
+WARM = 12  # uses of each specimen before the fork
 BATCH = 400  # mutants of one format after another
 MOST_EXHIBITS = 40  # of one format in a run
 
@@ -59,6 +61,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--format", action="append", choices=list(FORMATS), help="only these")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="one mutant, with its error")
+    parser.add_argument("--first", type=int, default=0, help="the first number of each format")
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long")
     parser.add_argument("--sample", action="store_true", help="random numbers, not from 0 on")
     parser.add_argument("--keep", action="store_true", help="keep failures as exhibits")
     parser.add_argument("--replay", action="store_true", help="try the exhibits instead")
@@ -74,10 +78,12 @@ def shares(formats: list[Format], mutants: int) -> dict[str, int]:
     return {format.name: max(1, round(mutants * format.weight / whole)) for format in formats}
 
 
-def numbers_of(format: Format, many: int, seed: int, sample: bool) -> Iterable[int]:
-    """The numbers to try: from 0 on, or drawn half from the walk and half from beyond it."""
+def numbers_of(
+    format: Format, many: int, seed: int, *, sample: bool = False, first: int = 0
+) -> Sequence[int]:
+    """The numbers to try: from the first on, or drawn half from the walk and half from beyond."""
     if not sample:
-        return range(many)
+        return range(first, first + many)
     random = Random(f"{seed} {format.name}")
     walked = random.sample(range(format.steps), min(format.steps, many // 2))
     return [*walked, *(format.steps + number for number in range(many - len(walked)))]
@@ -86,7 +92,7 @@ def numbers_of(format: Format, many: int, seed: int, sample: bool) -> Iterable[i
 def warmed(format: Format) -> None:
     """Use the good files once: they must work, and imports happen before the fork."""
     for files in format.specimens:
-        for number in range(24):
+        for number in range(WARM):
             with tempfile.TemporaryDirectory() as folder:
                 write(dict(files), Path(folder))
                 format.use(Path(folder), Random(number))
@@ -98,27 +104,27 @@ def run(formats: list[Format], options: argparse.Namespace) -> list[Record]:
     many = shares(formats, options.mutants)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"),
                TimeRemainingColumn())  # fmt: skip
+    end = time.monotonic() + 60 * options.minutes
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("mutants", total=sum(many.values()))
         waiting = {}
         for format in formats:
             warmed(format)
-            waiting[format.name] = list(
-                numbers_of(format, many[format.name], options.seed, options.sample)
+            waiting[format.name] = numbers_of(
+                format, many[format.name], options.seed, sample=options.sample, first=options.first
             )
-        most = max(map(len, waiting.values()))
-        rounds = max(1, -(-most // BATCH))
+        rounds = max(1, -(-max(map(len, waiting.values())) // BATCH))
         for turn in range(rounds):
             for format in formats:
                 record, numbers = records[format.name], waiting[format.name]
                 size = -(-len(numbers) // rounds)
                 progress.update(task, description=f"{format.name:14}")
-                for outcome in tried(
-                    format, options.seed, numbers[turn * size : (turn + 1) * size]
-                ):
+                for outcome in tried(format, options.seed, numbers[turn * size :][:size]):
                     if record.add(outcome):
                         _show(console, record, outcome, options)
                     progress.advance(task)
+                    if time.monotonic() > end:
+                        return list(records.values())
             if options.summary:
                 options.summary.write_text(json.dumps(summary(records.values()), indent=1))
     return list(records.values())
@@ -126,14 +132,18 @@ def run(formats: list[Format], options: argparse.Namespace) -> list[Record]:
 
 def _show(console: Console, record: Record, outcome: Outcome, options: argparse.Namespace) -> None:
     format = record.format
-    console.print(f"{format.name} {outcome.number}: {outcome.what}; {outcome.error}  [{outcome.place}]",
-                  markup=False, highlight=False, soft_wrap=True)  # fmt: skip
+    line = f"{format.name} {outcome.number}: {outcome.what}; {outcome.error}  [{outcome.place}]"
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
     if options.keep and len(record.kept) <= MOST_EXHIBITS:
         found = mutant(format, options.seed, outcome.number)
         files = exhibit.smallest(
-            found, lambda files: of_files_in_process(format, files).key == outcome.key
+            found, lambda files: _again(format, files, outcome.number).key == outcome.key
         )
         exhibit.keep(format, options.seed, outcome, files)
+
+
+def _again(format: Format, files: Files, number: int) -> Outcome:
+    return of_files_in_process(format, files, (number,))
 
 
 def summary(records: Iterable[Record]) -> dict[str, dict[str, object]]:
@@ -171,9 +181,10 @@ def replay() -> int:
     failed = 0
     for path in sorted(exhibit.FOLDER.glob("*.json")):
         name, files = exhibit.read(path)
-        outcome = of_files_in_process(FORMATS[name], files)
+        outcome = of_files_in_process(FORMATS[name], files, range(WARM))
         failed += outcome.failed
-        sys.stdout.write(f"{path.name}: {outcome.what}; {outcome.error}  [{outcome.place}]\n")
+        said = " ".join(f"{outcome.error} {outcome.place}".split())
+        sys.stdout.write(f"{path.name}: {outcome.what}; {said}\n")
     return failed
 
 

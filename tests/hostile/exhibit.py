@@ -6,10 +6,10 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from tests.hostile.mutant import Files, Format, Mutant, Part, mutant
 from tests.hostile.outcome import Outcome
@@ -22,9 +22,9 @@ def smallest(found: Mutant, still_fails: Callable[[Files], bool]) -> Files:
     changes = list(found.changes)
     for change in found.changes if len(changes) > 1 else ():
         fewer = [other for other in changes if other is not change]
-        if fewer and still_fails(Mutant(found.files, tuple(fewer)).made()):
+        if fewer and still_fails(replace(found, changes=tuple(fewer)).made()):
             changes = fewer
-    return Mutant(found.files, tuple(changes)).made()
+    return replace(found, changes=tuple(changes)).made()
 
 
 def keep(format: Format, seed: int, outcome: Outcome, files: Files, folder: Path = FOLDER) -> Path:
@@ -46,7 +46,7 @@ def read(path: Path) -> tuple[str, Files]:
     return about["format"], {name: _read(part) for name, part in about["files"].items()}
 
 
-def _names(format: Format, outcome: Outcome, folder: Path) -> Any:
+def _names(format: Format, outcome: Outcome, folder: Path) -> Iterator[Path]:
     words = f"{format.name} {outcome.error.partition(':')[0]} {outcome.place.partition(':')[0]}"
     stem = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
     return (folder / f"{stem}{'' if n == 0 else f'-{n + 1}'}.json" for n in count())

@@ -1,7 +1,7 @@
 """One mutant: the files of a specimen after one to three changes, all from its number and the seed.
 
 The first numbers of a format walk over every file of every specimen: everything that can lie at a
-path instead of a file, then each place of its content with each bad value. Numbers beyond are random.
+path instead of a file, then each place of its content with each bad value. The others are random.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Format:
     seconds: float = 5.0
     megabytes: float = 50.0
     kept: tuple[str, ...] = ()  # files that stay as they are
+    repaired: Callable[[Files], Files] | None = None  # with checksums that fit, as a forger would
 
     @cached_property
     def specimens(self) -> list[dict[str, bytes]]:
@@ -45,7 +46,7 @@ class Format:
 
     @cached_property
     def walk(self) -> list[tuple[int, str, int]]:
-        """The files that are walked over: the specimen's number, the path, the number of changes."""
+        """The files that are walked over: the specimen's number, path, number of changes."""
         return [
             (number, path, len(SPECIAL) + kind_of(path).steps(data) + RAW.steps(data))
             for number, files in enumerate(self.specimens)
@@ -70,22 +71,25 @@ class Mutant:
 
     files: dict[str, bytes]
     changes: tuple[Change, ...]
+    repaired: Callable[[Files], Files] | None = None
 
     def made(self) -> Files:
         """The files after all changes."""
         files: Files = dict(self.files)
         for change in self.changes:
             files = change(files)
-        return files
+        return files if self.repaired is None else self.repaired(files)
 
 
 def mutant(format: Format, seed: int, number: int) -> Mutant:
-    """The mutant of a number: the same whenever it is made."""
+    """The mutant of a number: the same whenever it is made. Every fourth keeps a wrong checksum."""
+    repaired = format.repaired if number % 4 else None
     if number < format.steps:
         place = bisect.bisect_right(format.ends, number)
         specimen, path, steps = format.walk[place]
         step = number - format.ends[place] + steps
-        return Mutant(format.specimens[specimen], (lambda files: _stepped(files, path, step),))
+        changes: tuple[Change, ...] = (lambda files: _stepped(files, path, step),)
+        return Mutant(format.specimens[specimen], changes, repaired)
     random = Random(f"{seed} {format.name} {number}")
     specimen = random.randrange(len(format.specimens))
     files = format.specimens[specimen]
@@ -94,7 +98,7 @@ def mutant(format: Format, seed: int, number: int) -> Mutant:
     changes = tuple(
         _random_change(random.choice(paths), random.getrandbits(60)) for _ in range(many)
     )
-    return Mutant(files, changes)
+    return Mutant(files, changes, repaired)
 
 
 def _stepped(files: Files, path: str, step: int) -> Files:
@@ -119,7 +123,10 @@ def _random_change(path: str, seed: int) -> Change:
             return files | {path: random.choice(list(SPECIAL))}
         if way < 0.25:
             return files | {path: RAW.changed(data, random)}
-        return files | {path: kind_of(path).changed(data, random)}
+        try:
+            return files | {path: kind_of(path).changed(data, random)}
+        except Exception:  # an earlier change left no structure to change
+            return files | {path: RAW.changed(data, random)}
 
     return change
 

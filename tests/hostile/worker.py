@@ -7,14 +7,15 @@ another process behind the mutant.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import resource
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -33,15 +34,21 @@ def tried(format: Format, seed: int, numbers: Iterable[int]) -> Iterator[Outcome
     waiting = list(numbers)
     while waiting:
         done = 0
-        for outcome in _in_process(format, waiting, lambda number: _files(format, seed, number)):
-            yield outcome
-            done += 1
+        outcomes = _in_process(format, waiting, lambda number: _files(format, seed, number))
+        with closing(outcomes):
+            for outcome in outcomes:
+                yield outcome
+                done += 1
         waiting = waiting[done:]
 
 
-def of_files_in_process(format: Format, files: Files, number: int = 0) -> Outcome:
-    """Try some files in a process of their own."""
-    return next(_in_process(format, [number], lambda _: files))
+def of_files_in_process(format: Format, files: Files, uses: Sequence[int] = (0,)) -> Outcome:
+    """Try some files in a process of their own, used in several ways; the first that fails."""
+    with closing(_in_process(format, list(uses), lambda _: files)) as outcomes:
+        for outcome in outcomes:
+            if outcome.failed:
+                break
+    return outcome
 
 
 def _files(format: Format, seed: int, number: int) -> Files:
@@ -50,7 +57,7 @@ def _files(format: Format, seed: int, number: int) -> Files:
 
 def _in_process(
     format: Format, numbers: list[int], files_of: Callable[[int], Files]
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Outcomes until the process ends; if it died, the last one says so."""
     reading, writing = os.pipe()
     with tempfile.TemporaryDirectory(dir=_quick_disk(), prefix="hostile-") as folder:
@@ -93,6 +100,7 @@ def _work(
     """The life of the process: it never returns."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # Rust reports its panics there
+        faulthandler.disable()  # a death is reported by the parent
         os.environ["RUST_BACKTRACE"] = "0"  # reading the symbols would take 50 MB
         _limit_address_space()
         for number in numbers:

@@ -12,7 +12,6 @@ from clearhead.errors import CheckpointError
 from clearhead.files.regular_file import LARGEST_TEXT, read_regular_file
 from clearhead.files.text_file import write_text
 
-
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 

@@ -88,13 +88,20 @@ def read_regular_file(
     options = {"may_be_empty": may_be_empty}
     with open_regular_file(path, wanted, **options, error_kind=error_kind) as file:
         size = os.fstat(file.fileno()).st_size
-        # A file that grows, or that does not know its size, is not read without end either.
-        data = file.read(largest + 1) if size <= largest else b""
+        data = _read_at_most(file, size, largest) if size <= largest else b""
     if max(size, len(data)) > largest:
         raise error_kind(
             f"wanted a {wanted} file, but {path} has {max(size, len(data)):,} bytes; none has more "
             f"than {largest:,}."
         )
+    return data
+
+
+def _read_at_most(file: BinaryIO, size: int, largest: int) -> bytes:
+    """Read a file of this size; one that grows, or knows no size, is not read without end."""
+    data = file.read(size + 1)
+    while size < len(data) <= largest and (more := file.read(2**20)):
+        data += more
     return data
 
 

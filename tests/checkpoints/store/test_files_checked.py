@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def flip(path: Path, place: int) -> None:
     data[place] ^= 4
     before = path.stat()
     path.write_bytes(data)
-    __import__("os").utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def test_sound_files_load(store: ModelStore) -> None:
@@ -61,7 +62,7 @@ def test_a_flipped_bit_in_any_file_is_noticed(store: ModelStore, file: str) -> N
 def test_damage_that_breaks_loading_is_named_as_damage(store: ModelStore) -> None:
     path = store.folder_of("copied") / "config.json"
     flip(path, 0)  # no longer JSON
-    with pytest.raises(StoreError, match="are damaged: config.json") as caught:
+    with pytest.raises(StoreError, match=r"are damaged: config\.json") as caught:
         load(store.folder_of("copied"))
     assert isinstance(caught.value.__cause__, CheckpointError)
 
@@ -78,9 +79,12 @@ def test_errors_of_sound_files_and_of_other_folders_stay(store: ModelStore, tmp_
 
 def test_the_built_in_model_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(
-        ModelStore, "damaged", lambda self, name: asked.append(name) or {"config.json": "missing"}
-    )
-    with pytest.raises(StoreError, match="config.json: missing") as caught:
+
+    def damaged(_: ModelStore, name: str) -> dict[str, str]:
+        asked.append(name)
+        return {"config.json": "missing"}
+
+    monkeypatch.setattr(ModelStore, "damaged", damaged)
+    with pytest.raises(StoreError, match=r"config\.json: missing") as caught:
         ch.load("dates")
     assert asked == ["dates"] and caught.value.hint == "reinstall clearhead."

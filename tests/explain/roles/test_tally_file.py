@@ -11,7 +11,7 @@ from safetensors.torch import load, save
 from clearhead.errors import CheckpointError
 from clearhead.explain.roles.property_index import Entry
 from clearhead.explain.roles.tally import CountedLayer, Tally
-from clearhead.explain.roles.tally_file import CHECKSUM, _checksum, read_tally, tally_bytes
+from clearhead.explain.roles.tally_file import CHECKSUM, checksum_of, read_tally, tally_bytes
 from tests.shared.role_models import same, some_sentences
 
 
@@ -42,7 +42,7 @@ def forged(**changes: Any) -> bytes:
         else:
             described[name] = value(described[name])
     arrays["json"] = np.frombuffer(json.dumps(described).encode(), np.uint8)
-    arrays[CHECKSUM] = _checksum(arrays)
+    arrays[CHECKSUM] = checksum_of(arrays)
     return save({name: torch.from_numpy(held.copy()) for name, held in arrays.items()})
 
 

@@ -11,12 +11,13 @@ from tests.hostile.formats.safetensors import SAFETENSORS
 from tests.hostile.formats.template import CHAT_TEMPLATE
 from tests.hostile.formats.tokenizer import TOKENIZER
 from tests.hostile.formats.trace import TRACE
+from tests.hostile.formats.wheel import WHEEL
 from tests.hostile.mutant import Format
 
 FORMATS: dict[str, Format] = {
     format.name: format
     for format in (
         GGUF, SAFETENSORS, MODEL_FOLDER, TOKENIZER, TRACE, ROLE_COUNTS, CONLLU, COREFERENCE, TEXT,
-        RUN_FOLDER, CHAT_TEMPLATE,
+        WHEEL, RUN_FOLDER, CHAT_TEMPLATE,
     )
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Corpora: CoNLL-U, tables of coreference, plain text. Sentences are read, cut and given targets."""
+"""Corpora: CoNLL-U, tables of coreference, plain text, with the targets of every sentence."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def use(folder: Path, random: Random) -> None:
 
 def use_text(folder: Path, random: Random) -> None:
     """Also as a text to train on."""
-    if random.random() < 0.5:
+    if random.random() < 0.5 or (folder / "corpus.txt").is_dir():
         use(folder, random)
     else:
         read_documents([folder / "corpus.txt"])
@@ -72,6 +72,6 @@ def _conllu() -> list[dict[str, bytes]]:
     return [{"corpus.conllu": "\n".join(rows).encode()} for rows in (DONT, MANY)]
 
 
-CONLLU = Format("CoNLL-U", _conllu, use, weight=1.5)
+CONLLU = Format("CoNLL-U", _conllu, use, weight=2.0)
 COREFERENCE = Format("coreference", lambda: [{"corpus.tsv": TABLE.encode()}], use)
 TEXT = Format("text", lambda: [{"corpus.txt": PROSE.encode()}], use_text)

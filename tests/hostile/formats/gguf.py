@@ -22,23 +22,37 @@ from tests.hostile.mutant import Format
 NUMBER = {kind.name: number for number, kind in KINDS.items()}
 WIDTH, HIDDEN = 32, 32
 MODEL = {
-    "context_length": 19, "embedding_length": WIDTH, "block_count": 1, "feed_forward_length": HIDDEN,
-    "attention.head_count": 2, "attention.head_count_kv": 1, "attention.layer_norm_rms_epsilon": 1e-5,
-    "rope.freq_base": 10000.0, "rope.dimension_count": 16,
-}  # fmt: skip
+    "context_length": 19,
+    "embedding_length": WIDTH,
+    "block_count": 1,
+    "feed_forward_length": HIDDEN,
+    "attention.head_count": 2,
+    "attention.head_count_kv": 1,
+    "attention.layer_norm_rms_epsilon": 1e-5,
+    "rope.freq_base": 10000.0,
+    "rope.dimension_count": 16,
+}
 PIECES = ["▁the", "▁", "t", "h", "e", "th", "he", "▁t", "s", "es"]
 VOCABULARIES: dict[str, dict[str, Any]] = {
     "gpt2": {
-        "tokens": ["<|end|>", *byte_alphabet(), "th", "the"], "merges": ["t h", "th e"], "pre": "smollm",
-        "token_type": [3] + [1] * 258, "bos_token_id": 0, "eos_token_id": 0, "add_bos_token": False,
+        "tokens": ["<|end|>", *byte_alphabet(), "th", "the"],
+        "merges": ["t h", "th e"],
+        "pre": "smollm",
+        "token_type": [3] + [1] * 258,
+        "bos_token_id": 0,
+        "eos_token_id": 0,
+        "add_bos_token": False,
     },
     "llama": {
         "tokens": ["<unk>", "<s>", "</s>", *(f"<0x{b:02X}>" for b in range(256)), *PIECES],
         "scores": [0.0] * 259 + [-float(n) for n in range(len(PIECES))],
-        "token_type": [2, 3, 3, *[6] * 256, *[1] * len(PIECES)], "bos_token_id": 1, "eos_token_id": 2,
-        "unknown_token_id": 0, "add_space_prefix": True,
+        "token_type": [2, 3, 3, *[6] * 256, *[1] * len(PIECES)],
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "unknown_token_id": 0,
+        "add_space_prefix": True,
     },
-}  # fmt: skip
+}
 
 
 def use(folder: Path, random: Random) -> None:
@@ -79,12 +93,13 @@ def _file(architecture: str, kind: str, tensor_kind: str) -> bytes:
         fields["attention.layer_norm_epsilon"] = 1e-5
     vocabulary = VOCABULARIES[kind]
     metadata = {
-        "general.architecture": architecture, "general.name": "tiny",
+        "general.architecture": architecture,
+        "general.name": "tiny",
         **{f"{architecture}.{name}": value for name, value in fields.items()},
         "tokenizer.ggml.model": kind,
         **{f"tokenizer.ggml.{name}": value for name, value in vocabulary.items()},
         "tokenizer.chat_template": "{{ messages[0].content }}",
-    }  # fmt: skip
+    }
     tensors = _tensors(metadata, len(vocabulary["tokens"]))
     return _written(metadata, tensors, tensor_kind)
 
@@ -132,9 +147,11 @@ def _specimens() -> list[dict[str, bytes]]:
     return [
         {"model.gguf": _file(architecture, kind, tensor_kind)}
         for architecture, kind, tensor_kind in (
-            ("llama", "llama", "Q8_0"), ("llama", "gpt2", "Q4_1"), ("gpt2", "gpt2", "F32"),
+            ("llama", "llama", "Q8_0"),
+            ("llama", "gpt2", "Q4_1"),
+            ("gpt2", "gpt2", "F32"),
         )
-    ]  # fmt: skip
+    ]
 
 
-GGUF = Format("GGUF", _specimens, use)
+GGUF = Format("GGUF", _specimens, use, weight=0.7)

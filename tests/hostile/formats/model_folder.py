@@ -12,10 +12,21 @@ from tests.hostile.formats.models import CONFIGS, run, saved, tiny_tokenizer
 from tests.hostile.mutant import Format
 
 GENERATION = {
-    "bos_token_id": 1, "eos_token_id": [2, 3], "pad_token_id": 0, "do_sample": True, "temperature": 0.6,
-    "top_p": 0.9, "top_k": 50, "repetition_penalty": 1.1, "no_repeat_ngram_size": 3, "num_beams": 4,
-    "forced_bos_token_id": 1, "decoder_start_token_id": 0, "max_length": 19, "early_stopping": True,
-}  # fmt: skip
+    "bos_token_id": 1,
+    "eos_token_id": [2, 3],
+    "pad_token_id": 0,
+    "do_sample": True,
+    "temperature": 0.6,
+    "top_p": 0.9,
+    "top_k": 50,
+    "repetition_penalty": 1.1,
+    "no_repeat_ngram_size": 3,
+    "num_beams": 4,
+    "forced_bos_token_id": 1,
+    "decoder_start_token_id": 0,
+    "max_length": 19,
+    "early_stopping": True,
+}
 
 
 def use(folder: Path, random: Random) -> None:
@@ -32,9 +43,13 @@ def _specimens() -> list[dict[str, bytes]]:
         fields = json.loads(files["config.json"])
         if fields["model_type"] == "llama":
             fields["rope_parameters"] = {
-                "rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0,
-                "high_freq_factor": 4.0, "original_max_position_embeddings": 64,
-            }  # fmt: skip
+                "rope_type": "llama3",
+                "rope_theta": 10000.0,
+                "factor": 8.0,
+                "low_freq_factor": 1.0,
+                "high_freq_factor": 4.0,
+                "original_max_position_embeddings": 64,
+            }
             files["config.json"] = json.dumps(fields).encode()
             files["generation_config.json"] = json.dumps(GENERATION).encode()
         if fields["model_type"] == "gpt2":
@@ -48,7 +63,8 @@ def _sharded(whole: bytes) -> dict[str, bytes]:
 
     tensors = tensors_of(whole)
     names = sorted(tensors)
-    files, index = {}, {}
+    files: dict[str, bytes] = {}
+    index: dict[str, str] = {}
     for number, part in enumerate((names[: len(names) // 2], names[len(names) // 2 :]), start=1):
         shard = f"model-0000{number}-of-00002.safetensors"
         files[shard] = file_of({name: tensors[name] for name in part}, {"format": "pt"})
@@ -57,4 +73,4 @@ def _sharded(whole: bytes) -> dict[str, bytes]:
     return files | {"model.safetensors.index.json": json.dumps(about).encode()}
 
 
-MODEL_FOLDER = Format("model folder", _specimens, use, weight=0.5)
+MODEL_FOLDER = Format("model folder", _specimens, use, weight=0.7)

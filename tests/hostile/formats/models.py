@@ -21,32 +21,67 @@ SMALL = {"vocab": VOCAB, "context": 19, "model": 8, "layers": 1, "heads": 2, "fe
 
 DECODER = {**SMALL, "kind": "decoder", "gated": True, "bos": 1, "eos": (2,)}
 BERT = {
-    **SMALL, "kind": "encoder", "positions": "learned", "norm": "layer", "norm_place": "after",
-    "attention_bias": True, "attention_output_bias": True, "activation": "gelu",
-    "feed_forward_bias": True, "embedding_norm": True, "pad": 0,
-}  # fmt: skip
+    **SMALL,
+    "kind": "encoder",
+    "positions": "learned",
+    "norm": "layer",
+    "norm_place": "after",
+    "attention_bias": True,
+    "attention_output_bias": True,
+    "activation": "gelu",
+    "feed_forward_bias": True,
+    "embedding_norm": True,
+    "pad": 0,
+}
 CONFIGS = {
     "llama": {**DECODER, "kv_heads": 1, "family": "llama", "tied": False},
     "gpt2": {
-        **DECODER, "gated": False, "family": "gpt2", "positions": "learned", "norm": "layer",
-        "attention_bias": True, "attention_output_bias": True, "feed_forward_bias": True,
+        **DECODER,
+        "gated": False,
+        "family": "gpt2",
+        "positions": "learned",
+        "norm": "layer",
+        "attention_bias": True,
+        "attention_output_bias": True,
+        "feed_forward_bias": True,
         "activation": "gelu_tanh",
     },
     "bert": {**BERT, "family": "bert", "segments": 2, "head": "embedding", "norm_epsilon": 1e-12},
     "distilbert": {
-        **BERT, "family": "distilbert", "norm_epsilon": 1e-12, "head": "classification", "labels": 3,
-        "classifier": "relu", "attention_bias": True,
+        **BERT,
+        "family": "distilbert",
+        "norm_epsilon": 1e-12,
+        "head": "classification",
+        "labels": 3,
+        "classifier": "relu",
+        "attention_bias": True,
     },
     "t5": {
-        **SMALL, "kind": "encoder-decoder", "family": "t5", "context": 512, "encoder_layers": 1,
-        "positions": "relative", "attention_scale": 1.0, "activation": "relu", "norm_epsilon": 1e-6,
-        "eos": (2,), "pad": 0, "start": 0, "tied": False,
+        **SMALL,
+        "kind": "encoder-decoder",
+        "family": "t5",
+        "context": 512,
+        "encoder_layers": 1,
+        "positions": "relative",
+        "attention_scale": 1.0,
+        "activation": "relu",
+        "norm_epsilon": 1e-6,
+        "eos": (2,),
+        "pad": 0,
+        "start": 0,
+        "tied": False,
     },
     "clearhead": {
-        **DECODER, "key_dim": 6, "value_dim": 5, "sinks": True, "attention_softcap": 30.0,
-        "window": 5, "window_layers": (True,), "output_softcap": 20.0,
+        **DECODER,
+        "key_dim": 6,
+        "value_dim": 5,
+        "sinks": True,
+        "attention_softcap": 30.0,
+        "window": 5,
+        "window_layers": (True,),
+        "output_softcap": 20.0,
     },
-}  # fmt: skip
+}
 
 
 def tiny_tokenizer() -> Tokenizer:

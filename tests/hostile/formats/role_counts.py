@@ -6,6 +6,9 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+import torch
+from safetensors.torch import load, save
+
 from clearhead.explain.roles.corpus.sources import corpus_of
 from clearhead.explain.roles.count_cache import CountCache
 from clearhead.explain.roles.counting import Count
@@ -14,8 +17,9 @@ from clearhead.explain.roles.planted import planted_model
 from clearhead.explain.roles.reader import Reader
 from clearhead.explain.roles.roles import Roles
 from clearhead.explain.roles.scores import FIND
+from clearhead.explain.roles.tally_file import CHECKSUM, checksum_of
 from clearhead.views.roles.shown import ShownRoles
-from tests.hostile.mutant import Format
+from tests.hostile.mutant import Files, Format
 from tests.shared.role_models import SOME, counted, some_sentences
 
 
@@ -54,6 +58,19 @@ def use(folder: Path, random: Random) -> None:
             pass
 
 
+def repaired(files: Files) -> Files:
+    """The counts with the checksum of what they hold now."""
+    data = files["kept.counts"]
+    try:
+        assert isinstance(data, bytes)
+        tensors = load(data)
+        arrays = {name: held.numpy() for name, held in tensors.items() if name != CHECKSUM}
+        tensors[CHECKSUM] = torch.from_numpy(checksum_of(arrays).copy())
+        return files | {"kept.counts": save(tensors)}
+    except Exception:  # no longer a file with tensors
+        return files
+
+
 def _specimens() -> list[dict[str, bytes]]:
     import tempfile
 
@@ -63,4 +80,4 @@ def _specimens() -> list[dict[str, bytes]]:
         return [{"kept.counts": (Path(place) / "kept.counts").read_bytes()}]
 
 
-ROLE_COUNTS = Format("role counts", _specimens, use, weight=0.5)
+ROLE_COUNTS = Format("role counts", _specimens, use, weight=0.05, repaired=repaired)

@@ -27,10 +27,17 @@ def use(folder: Path, random: Random) -> None:
 def _specimens() -> list[dict[str, bytes]]:
     tensors = {
         str(dtype).removeprefix("torch."): torch.arange(6).reshape(2, 3).to(dtype)
-        for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool, torch.uint8)
-    } | {"none": torch.zeros(0, 5), "one": torch.tensor(3.0)}  # fmt: skip
+        for dtype in (
+            torch.float32,
+            torch.float64,
+            torch.bfloat16,
+            torch.int64,
+            torch.bool,
+            torch.uint8,
+        )
+    } | {"none": torch.zeros(0, 5), "one": torch.tensor(3.0)}
     notes = {"format": "pt", TIED: json.dumps({"again": "float32"})}
     return [{"file.safetensors": save(tensors, notes)}]
 
 
-SAFETENSORS = Format("safetensors", _specimens, use, weight=2.0)
+SAFETENSORS = Format("safetensors", _specimens, use, weight=4.0)

@@ -15,9 +15,11 @@ from tests.hostile.formats.models import TEXT, folder_files, run_tokenizer
 from tests.hostile.mutant import Format
 
 SPECIALS = {
-    "bos_token": "<bos>", "eos_token": {"content": "<eos>", "lstrip": False}, "unk_token": "<unk>",
+    "bos_token": "<bos>",
+    "eos_token": {"content": "<eos>", "lstrip": False},
+    "unk_token": "<unk>",
     "pad_token": "<pad>",
-}  # fmt: skip
+}
 TEMPLATE = "{% for m in messages %}{{ bos_token }}{{ m.role }}: {{ m.content }}{% endfor %}"
 
 
@@ -32,9 +34,12 @@ def use(folder: Path, random: Random) -> None:
 
 def _specimens() -> list[dict[str, bytes]]:
     made = [
-        train_bpe([TEXT] * 3, 280), train_wordpiece([TEXT] * 3, 60), train_unigram([TEXT] * 9, 40),
-        WordTokenizer.from_texts(TEXT), CharacterTokenizer.from_texts(TEXT, add_bos=True, add_eos=True),
-    ]  # fmt: skip
+        train_bpe([TEXT] * 3, 280),
+        train_wordpiece([TEXT] * 3, 60),
+        train_unigram([TEXT] * 9, 40),
+        WordTokenizer.from_texts(TEXT),
+        CharacterTokenizer.from_texts(TEXT, add_bos=True, add_eos=True),
+    ]
     found = []
     for number, tokenizer in enumerate(made):
         with tempfile.TemporaryDirectory() as place:
@@ -51,4 +56,4 @@ def _specimens() -> list[dict[str, bytes]]:
     return found
 
 
-TOKENIZER = Format("tokenizer", _specimens, use)
+TOKENIZER = Format("tokenizer", _specimens, use, weight=1.5)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 import tempfile
 from pathlib import Path
 from random import Random
 
 import clearhead as ch
 from clearhead.trace.seen import Seen
-from tests.hostile.mutant import Format
+from tests.hostile.kinds.safetensors import joined, split
+from tests.hostile.mutant import Files, Format
 from tests.shared.made_looks import passage_of, record_of
 from tests.shared.synthetic import Options, passage, synthetic
 
+_CHECKSUMS = re.compile(r"""(.*), "checksums": \{[^}]*\}\}$""", re.DOTALL)
 TEXT = "The kids saw lions, so they left."
 
 
@@ -58,4 +62,19 @@ def _specimens() -> list[dict[str, bytes]]:
         ]
 
 
-TRACE = Format("trace", _specimens, use, weight=0.7)
+def repaired(files: Files) -> Files:
+    """The trace without checksums, as older versions wrote it."""
+    data = files["run.trace"]
+    try:
+        assert isinstance(data, bytes)
+        header, body = split(data)
+        tree = json.loads(header)
+        del tree["__metadata__"]["clearhead.trace.crc32"]
+        text = tree["__metadata__"]["clearhead.trace"]
+        tree["__metadata__"]["clearhead.trace"] = _CHECKSUMS.sub(r"\1}", text)
+        return files | {"run.trace": joined(json.dumps(tree), body)}
+    except Exception:  # no longer a file with tensors
+        return files
+
+
+TRACE = Format("trace", _specimens, use, weight=1.5, repaired=repaired)

@@ -12,9 +12,38 @@ from tests.hostile.kinds.safetensors import FLOATS
 
 WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 BAD_NUMBERS = (
-    0, 1, 2, 3, 5, 8, 9, 11, 12, 14, 30, 31, 32, 127, 128, 255, 2**15, 2**16, 2**31 - 1, 2**31, 2**32 - 1,
-    2**32, 2**40, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 0x7F800000, 0xFF800000, 0x7FC00000, 0x00000001,
-)  # fmt: skip
+    0,
+    1,
+    2,
+    3,
+    5,
+    8,
+    9,
+    11,
+    12,
+    14,
+    30,
+    31,
+    32,
+    127,
+    128,
+    255,
+    2**15,
+    2**16,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    2**32,
+    2**40,
+    2**62,
+    2**63 - 1,
+    2**63,
+    2**64 - 1,
+    0x7F800000,
+    0xFF800000,
+    0x7FC00000,
+    0x00000001,
+)
 BAD_TEXTS = (
     b"",
     b"\x00",
@@ -74,7 +103,7 @@ def header_fields(data: bytes) -> tuple[list[Field], bytes]:
 
 @lru_cache(maxsize=64)
 def few_fields(data: bytes) -> tuple[list[Field], bytes, list[int]]:
-    """The parts, the rest, and the numbers of those that are walked over: long arrays are thinned."""
+    """The parts, the rest, and the numbers of the parts to walk over: long arrays are thinned."""
     fields, rest = header_fields(data)
     kept, run = [], 0
     for number, field in enumerate(fields):
@@ -153,14 +182,24 @@ class _Gguf:
 
 
 VALUES = (
-    struct.pack("<IB", 0, 7), struct.pack("<Ib", 1, -1), struct.pack("<Ii", 5, -5), struct.pack("<If", 6, 1e38),
-    struct.pack("<If", 6, float("nan")), struct.pack("<IB", 7, 1), struct.pack("<IB", 7, 2),
-    struct.pack("<IQ", 8, 0), struct.pack("<IQ", 8, 3) + b"abc", struct.pack("<IIQ", 9, 4, 0),
-    struct.pack("<IIQ", 9, 8, 1) + struct.pack("<Q", 1) + b"x", struct.pack("<IQ", 10, 2**63),
-    struct.pack("<IIQ", 9, 6, 2) + struct.pack("<ff", 1.0, float("inf")), struct.pack("<Id", 12, 1e308),
-    struct.pack("<IIQ", 9, 9, 1) + struct.pack("<IQ", 9, 0), struct.pack("<IQ", 11, 2**64 - 1),
+    struct.pack("<IB", 0, 7),
+    struct.pack("<Ib", 1, -1),
+    struct.pack("<Ii", 5, -5),
+    struct.pack("<If", 6, 1e38),
+    struct.pack("<If", 6, float("nan")),
+    struct.pack("<IB", 7, 1),
+    struct.pack("<IB", 7, 2),
+    struct.pack("<IQ", 8, 0),
+    struct.pack("<IQ", 8, 3) + b"abc",
+    struct.pack("<IIQ", 9, 4, 0),
+    struct.pack("<IIQ", 9, 8, 1) + struct.pack("<Q", 1) + b"x",
+    struct.pack("<IQ", 10, 2**63),
+    struct.pack("<IIQ", 9, 6, 2) + struct.pack("<ff", 1.0, float("inf")),
+    struct.pack("<Id", 12, 1e308),
+    struct.pack("<IIQ", 9, 9, 1) + struct.pack("<IQ", 9, 0),
+    struct.pack("<IQ", 11, 2**64 - 1),
     struct.pack("<IIQ", 9, 0, 50_000) + b"\x01" * 50_000,
-)  # fmt: skip
+)
 """Metadata values of every type, each with its type number."""
 
 

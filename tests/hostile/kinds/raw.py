@@ -6,10 +6,21 @@ from collections.abc import Callable
 from random import Random
 
 LUMPS = (
-    b"\x00", b"\xff" * 8, b"\x00" * 8, b"\xff\xff\xff\x7f", b"\x00\x00\xc0\x7f", b"\x00\x00\x80\x7f",
-    b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xf8\x88\x80\x80\x80", b"\r", b"\x1b[2J", b"\xe2\x80\xae",
-    b"{" * 40, b"\x80",
-)  # fmt: skip
+    b"\x00",
+    b"\xff" * 8,
+    b"\x00" * 8,
+    b"\xff\xff\xff\x7f",
+    b"\x00\x00\xc0\x7f",
+    b"\x00\x00\x80\x7f",
+    b"\xed\xa0\x80",
+    b"\xef\xbb\xbf",
+    b"\xf8\x88\x80\x80\x80",
+    b"\r",
+    b"\x1b[2J",
+    b"\xe2\x80\xae",
+    b"{" * 40,
+    b"\x80",
+)
 
 
 def flip(data: bytearray, random: Random) -> None:
@@ -55,8 +66,16 @@ def number(data: bytearray, random: Random) -> None:
 
 
 CHANGES: tuple[Callable[[bytearray, Random], None], ...] = (
-    flip, flip, cut, extend, insert, overwrite, repeat, remove, number,
-)  # fmt: skip
+    flip,
+    flip,
+    cut,
+    extend,
+    insert,
+    overwrite,
+    repeat,
+    remove,
+    number,
+)
 
 
 class _Raw:

@@ -91,7 +91,7 @@ class _Safetensors:
 
 
 def _moved(data: bytes, random: Random) -> bytes:
-    """Offsets swapped between two tensors, overlapping, shifted; or another length of the header."""
+    """Offsets swapped between two tensors, overlapping, shifted; or another header length."""
     header, body = split(data)
     if random.random() < 0.2:
         length = len(header.encode()) + random.choice((-1, 1, -8, 8, 2**40, 2**63, 100))

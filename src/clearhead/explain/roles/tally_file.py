@@ -1,4 +1,4 @@
-"""A tally as bytes: safetensors with JSON and a checksum. What is read is checked before it is used.
+"""A tally as bytes: safetensors with JSON and a checksum, checked from end to end when read.
 
 The bytes may come from a file that was damaged, cut short, or made by somebody else.
 """
@@ -48,7 +48,7 @@ def tally_bytes(tally: Tally, about: Mapping[str, object] | None = None) -> byte
         },
     }
     arrays = {**tally.numbers, "json": np.frombuffer(json.dumps(described).encode(), np.uint8)}
-    arrays[CHECKSUM] = _checksum(arrays)
+    arrays[CHECKSUM] = checksum_of(arrays)
     return save({name: torch.from_numpy(held.copy()) for name, held in arrays.items()})
 
 
@@ -60,7 +60,7 @@ def read_tally(data: bytes) -> tuple[Tally, dict[str, object]]:
     """
     try:
         arrays = {name: tensor.numpy() for name, tensor in load(data).items()}
-        if not np.array_equal(arrays.pop(CHECKSUM), _checksum(arrays)):
+        if not np.array_equal(arrays.pop(CHECKSUM), checksum_of(arrays)):
             raise ValueError("they were changed after they were written")
         described = parse_json(arrays.pop("json").tobytes())
         if described["version"] != VERSION:
@@ -71,7 +71,8 @@ def read_tally(data: bytes) -> tuple[Tally, dict[str, object]]:
         raise CheckpointError(f"these are no counts of roles: {error!s:.200}.") from None
 
 
-def _checksum(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+def checksum_of(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The checksum of arrays by name, with their dtypes and shapes."""
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape} ".encode())

@@ -17,6 +17,7 @@ from clearhead.text.subwords.file import LARGEST_VOCABULARY
 Value = TypeVar("Value")
 
 PREFIX = "tokenizer.ggml."
+LONGEST_TOKEN = 1024  # the longest in use are runs of 128 spaces or signs
 _KINDS = {int: "iu", float: "iuf"}  # NumPy's letters for dtypes that hold nothing else
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 
@@ -54,6 +55,12 @@ class GgufVocabulary:
         tokens = self._list("tokens", str)
         if not 0 < len(tokens) < LARGEST_VOCABULARY:
             raise CheckpointError(f"the GGUF vocabulary has {len(tokens):,} entries.")
+        longest = max(tokens, key=len)
+        if len(longest) > LONGEST_TOKEN:
+            raise CheckpointError(
+                f"the GGUF vocabulary has an entry of {len(longest):,} characters; at most "
+                f"{LONGEST_TOKEN} go."
+            )
         if len(set(tokens)) < len(tokens):
             piece, times = Counter(tokens).most_common(1)[0]
             raise CheckpointError(f"the GGUF vocabulary has the entry {piece!r} {times} times.")

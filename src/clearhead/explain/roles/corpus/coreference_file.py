@@ -41,7 +41,8 @@ def coreference_sentences(lines: Iterable[str], where: str = "TSV") -> Iterator[
         text = cells[0]
         if len(text) > LONGEST:
             raise InputError(
-                f"{where}, line {number}: a text of {len(text):,} characters; at most {LONGEST:,} go."
+                f"{where}, line {number}: a text of {len(text):,} characters; at most {LONGEST:,} "
+                "go."
             )
         pair = tuple(_span(cell, text, f"{where}, line {number}") for cell in cells[1:])
         if waiting is not None and waiting.text == text:
