@@ -19,6 +19,9 @@ from clearhead.files.json_file import parse_json, read_json, read_json_array, wr
         (b"[1]", "should hold a JSON object, and holds a list"),
         (b"[" * 200_000, "nested too deeply"),
         (b"1" * 9999, "not valid JSON"),
+        (b'{"a": "\\ud800"}', "half a character"),
+        (b'{"a": ["\\uDC80x"]}', "half a character"),
+        (b'{"\\ud83d": 1}', "half a character"),
         (b'{"a": {"b": 1, "c": 2, "b": 3}}', "not valid JSON: it lists 'b' twice"),
     ],
 )
@@ -55,6 +58,10 @@ def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.json")
     with pytest.raises(CheckpointError, match="not an ordinary file"):
         read_json(tmp_path / "a.json")
+
+
+def test_both_halves_of_a_character_are_one() -> None:
+    assert parse_json(b'["\\ud83d\\ude00"]') == ["😀"]
 
 
 def test_parsing_raises_only_value_errors() -> None:

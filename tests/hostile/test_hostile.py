@@ -16,7 +16,7 @@ from tests.hostile.exhibit import FOLDER
 from tests.hostile.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
-MUTANTS = 3000
+MUTANTS = 2500
 
 
 def hostile(*arguments: str) -> subprocess.CompletedProcess[str]:
