@@ -7,6 +7,7 @@ tries a single mutant in this process and shows its error.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -43,6 +45,12 @@ class Record:
         self.kept: dict[tuple[str, str, str], Outcome] = {}
         self.times: Counter[tuple[str, str, str]] = Counter()
 
+    def go_on(self, before: dict[str, Any]) -> None:
+        """Add the counts of an earlier part of the same run."""
+        self.counts.update({what: before[what] for what in (*GOOD, *FAILURES)})
+        self.seconds = before["milliseconds"] / 1e3 * self.counts.total()
+        self.slowest, self.largest = before["slowest seconds"], before["most megabytes"]
+
     def add(self, outcome: Outcome) -> bool:
         """Count an outcome; True if it is a failure of a new kind."""
         self.counts[outcome.what] += 1
@@ -61,7 +69,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--format", action="append", choices=list(FORMATS), help="only these")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="one mutant, with its error")
-    parser.add_argument("--first", type=int, default=0, help="the first number of each format")
+    parser.add_argument("--resume", action="store_true", help="go on from the file of --summary")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long")
     parser.add_argument("--sample", action="store_true", help="random numbers, not from 0 on")
     parser.add_argument("--keep", action="store_true", help="keep failures as exhibits")
@@ -78,12 +86,10 @@ def shares(formats: list[Format], mutants: int) -> dict[str, int]:
     return {format.name: max(1, round(mutants * format.weight / whole)) for format in formats}
 
 
-def numbers_of(
-    format: Format, many: int, seed: int, *, sample: bool = False, first: int = 0
-) -> Sequence[int]:
-    """The numbers to try: from the first on, or drawn half from the walk and half from beyond."""
+def numbers_of(format: Format, many: int, seed: int, *, sample: bool = False) -> Sequence[int]:
+    """The numbers to try: from 0 on, or drawn half from the walk and half from beyond it."""
     if not sample:
-        return range(first, first + many)
+        return range(many)
     random = Random(f"{seed} {format.name}")
     walked = random.sample(range(format.steps), min(format.steps, many // 2))
     return [*walked, *(format.steps + number for number in range(many - len(walked)))]
@@ -101,6 +107,10 @@ def warmed(format: Format) -> None:
 def run(formats: list[Format], options: argparse.Namespace) -> list[Record]:
     console = Console(stderr=True)
     records = {format.name: Record(format) for format in formats}
+    if options.resume and options.summary.exists():
+        for name, before in json.loads(options.summary.read_text()).items():
+            records[name].go_on(before)
+    gc.freeze()  # so that the forked processes share what is in memory now
     many = shares(formats, options.mutants)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"),
                TimeRemainingColumn())  # fmt: skip
@@ -111,8 +121,8 @@ def run(formats: list[Format], options: argparse.Namespace) -> list[Record]:
         for format in formats:
             warmed(format)
             waiting[format.name] = numbers_of(
-                format, many[format.name], options.seed, sample=options.sample, first=options.first
-            )
+                format, many[format.name], options.seed, sample=options.sample
+            )[records[format.name].counts.total() :]
         rounds = max(1, -(-max(map(len, waiting.values())) // BATCH))
         for turn in range(rounds):
             for format in formats:

@@ -114,7 +114,7 @@ def tensor_checksum(tensor: Tensor) -> int:
     """The CRC-32 of a tensor's dtype, shape and bytes."""
     plain = tensor.detach().cpu().contiguous()
     kind = zlib.crc32(f"{plain.dtype} {tuple(plain.shape)}".encode())
-    return zlib.crc32(plain.flatten().view(torch.uint8).numpy(), kind)
+    return zlib.crc32(plain.flatten().view(torch.uint8).numpy().data, kind)
 
 
 def _check_sums(file: SafetensorsFile, about: dict[str, Any]) -> None:
