@@ -77,3 +77,11 @@ def test_written_as_readable_utf8(tmp_path: Path) -> None:
     write_json(path, {"é": 1})
     assert path.read_bytes() == '{\n  "é": 1\n}\n'.encode()
     assert read_json(path) == {"é": 1}
+
+
+def test_a_large_file_only_where_one_is_expected(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"a": "' + "x" * 4 * 2**20 + '"}')
+    with pytest.raises(CheckpointError, match=r"has 4,194,313 bytes; none has more than 4,194,304"):
+        read_json(path)
+    assert len(read_json(path, largest=2**23)["a"]) == 4 * 2**20

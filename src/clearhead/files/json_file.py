@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from clearhead.errors import CheckpointError
-from clearhead.files.regular_file import LARGEST_TEXT, read_regular_file
+from clearhead.files.regular_file import read_regular_file
 from clearhead.files.text_file import write_text
 
+LARGEST_JSON = 4 * 2**20  # bytes; empty lists take twenty times their size in Python's memory
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
@@ -38,7 +39,7 @@ def parse_json(data: bytes | str) -> Any:
         raise ValueError("it holds half a character (a lone surrogate)") from None
 
 
-def read_json(path: Path, *, wanted: str = "JSON", largest: int = LARGEST_TEXT) -> dict[str, Any]:
+def read_json(path: Path, *, wanted: str = "JSON", largest: int = LARGEST_JSON) -> dict[str, Any]:
     """Return the JSON object in a file of at most ``largest`` bytes.
 
     ``wanted`` is the name of this kind of file in error texts.
@@ -60,7 +61,7 @@ def read_json_array(path: Path) -> list[Any]:
     Raises:
         CheckpointError: the path is no ordinary file, too large, or does not hold a JSON array.
     """
-    value = _read(path, "JSON", LARGEST_TEXT)
+    value = _read(path, "JSON", LARGEST_JSON)
     if not isinstance(value, list):
         raise CheckpointError(
             f"{path} should hold a JSON array, and holds a {type(value).__name__}."

@@ -70,7 +70,7 @@ def _static(insight: Any) -> str:
 def page_title(insight: Any) -> str:
     """The title of an insight's page."""
     named = (getattr(insight, name, "") for name in ("text", "title", "head"))
-    text = next((value for value in named if isinstance(value, str) and value), "")
+    text = next((one for one in named if isinstance(one, str) and one), "")
     short = text if len(text) <= 60 else f"{text[:59]}…"
     return f"clearhead – {short}" if short else "clearhead"
 
