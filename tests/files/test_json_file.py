@@ -19,6 +19,9 @@ from clearhead.files.json_file import parse_json, read_json, read_json_array, wr
         (b"[1]", "should hold a JSON object, and holds a list"),
         (b"[" * 200_000, "nested too deeply"),
         (b"1" * 9999, "not valid JSON"),
+        (b'{"a": "\\ud800"}', "half a character"),
+        (b'{"a": ["\\uDC80x"]}', "half a character"),
+        (b'{"\\ud83d": 1}', "half a character"),
         (b'{"a": {"b": 1, "c": 2, "b": 3}}', "not valid JSON: it lists 'b' twice"),
     ],
 )
@@ -57,6 +60,10 @@ def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
         read_json(tmp_path / "a.json")
 
 
+def test_both_halves_of_a_character_are_one() -> None:
+    assert parse_json(b'["\\ud83d\\ude00"]') == ["😀"]
+
+
 def test_parsing_raises_only_value_errors() -> None:
     assert parse_json(b'{"\xc3\xa9": [1, {"a": null}]}') == {"é": [1, {"a": None}]}
     for bad in (b"\xff", "", "[" * 100_000, '{"a": 1, "a": 1}'):
@@ -70,3 +77,11 @@ def test_written_as_readable_utf8(tmp_path: Path) -> None:
     write_json(path, {"é": 1})
     assert path.read_bytes() == '{\n  "é": 1\n}\n'.encode()
     assert read_json(path) == {"é": 1}
+
+
+def test_a_large_file_only_where_one_is_expected(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"a": "' + "x" * 4 * 2**20 + '"}')
+    with pytest.raises(CheckpointError, match=r"has 4,194,313 bytes; none has more than 4,194,304"):
+        read_json(path)
+    assert len(read_json(path, largest=2**23)["a"]) == 4 * 2**20

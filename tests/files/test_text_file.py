@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clearhead.errors import CheckpointError
+from clearhead.errors import CheckpointError, InputError
 from clearhead.files.regular_file import LARGEST_TEXT
-from clearhead.files.text_file import read_text, write_text
+from clearhead.files.text_file import LONGEST_PART, read_text, text_lines, write_text
 
 
 def test_text_comes_back_with_its_line_breaks(tmp_path: Path) -> None:
@@ -48,3 +48,38 @@ def test_a_full_disk_leaves_the_old_text(tmp_path: Path, monkeypatch: pytest.Mon
         write_text(path, "half")
     assert read_text(path) == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_lines_without_the_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("\ufeffé\r\nzwei\n\nend".encode())
+    assert list(text_lines(path)) == ["é\n", "zwei\n", "\n", "end"]
+    path.write_bytes(b"")
+    assert list(text_lines(path)) == []
+
+
+def test_a_line_without_end_comes_in_parts(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("a" * (LONGEST_PART + 3) + "\nb\n")
+    assert [len(part) for part in text_lines(path)] == [LONGEST_PART, 4, 2]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"one\ncaf\xe9\n", r"is not UTF-8 \(near line"),
+        (b"one\ntwo\0\n", "is not text: line 2 holds a null character"),
+    ],
+)
+def test_lines_of_what_is_no_text(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        list(text_lines(path, error_kind=InputError))
+
+
+def test_lines_of_a_folder_a_pipe_and_of_nothing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", tmp_path / "absent", Path(os.devnull)):
+        with pytest.raises(CheckpointError, match="wanted a text file, but"):
+            list(text_lines(path))

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clearhead.attention.rotary import FactorScaling, LinearScaling, Llama3Scaling, YarnScaling
 from clearhead.errors import ConfigError
+from clearhead.models.build import build
 from clearhead.models.config import ModelConfig
 
 SMALL: dict[str, Any] = {
@@ -223,3 +226,43 @@ def test_nonsense_is_refused_or_taken_but_never_crashes(changes: dict[str, Any])
     finally:
         jaxtyping.config.update("jaxtyping_disable", False)
     assert ModelConfig.from_json(made.to_json()) == made
+
+
+BAD: tuple[Any, ...] = (
+    0, -1, 1, 2, 2**31, 2**32, 2**40, 2**63, 2**64, 10**400, 0.5, -1.0, 1e-320, 1e30, 1e38, 1e300,
+    float("nan"), float("inf"), True, "x", "", None, (), (1,), ("x",), (True,) * 3, [], {}, b"x",
+)  # fmt: skip
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("field", dataclasses.fields(ModelConfig), ids=lambda field: field.name)
+@pytest.mark.parametrize("kind", ["decoder", "encoder", "encoder-decoder"])
+def test_any_value_of_any_field_is_refused_or_gives_a_model(
+    kind: str, field: dataclasses.Field[Any]
+) -> None:
+    """A config that is made can be written, and torch can build the model that it describes."""
+    base = SMALL | {"kind": kind}
+    base |= {"head": "masked"} if kind == "encoder" else {}
+    base |= {"encoder_layers": 2} if kind == "encoder-decoder" else {}
+    for value in BAD:
+        try:
+            made = ModelConfig(**(base | {field.name: value}))
+        except ConfigError:
+            continue
+        assert ModelConfig.from_json(made.to_json()) == made
+        made.resolved()
+        with torch.device("meta"):
+            build(made)
+
+
+def test_sizes_that_no_tensor_can_have() -> None:
+    with pytest.raises(ConfigError, match=r"model must be 1,048,576 or less; got 4294967296"):
+        config(model=2**32)
+    with pytest.raises(ConfigError, match=r"vocab must be 16,777,216 or less; got <int>"):
+        config(vocab=10**400)
+    with pytest.raises(ConfigError, match=r"norm_epsilon must be above 0 up to 1,000"):
+        config(norm_epsilon=1e29)
+    with pytest.raises(ConfigError, match=r"norm_epsilon must be a finite number; got 1e\+300"):
+        config(norm_epsilon=1e300)
+    with pytest.raises(ConfigError, match=r"a token's id is a number below 2,147,483,648"):
+        config(eos=(2, 2**31))

@@ -14,7 +14,12 @@ from clearhead.models.field_types import type_mismatch
         (int, [7, 0, -1], [7.0, "7", True, [7]], "a whole number"),
         (int, [7], [None], "given"),
         (int | None, [7, None], [7.0, False], "a whole number"),
-        (float, [7, 7.5], ["7", True, float("nan"), float("inf")], "a finite number"),
+        (
+            float,
+            [7, 7.5, 2**62, 1e30],
+            ["7", True, float("nan"), float("inf"), 1e31, 2**63, 10**400],
+            "a finite number",
+        ),
         (bool, [True], [1, "true"], "true or false"),
         (str, ["a"], [1], "text"),
         (Literal["a", "b"], ["a"], ["c", 1], "one of a, b"),

@@ -16,7 +16,7 @@ from torch import Tensor
 from clearhead.checkpoints.safetensors.file import SafetensorsFile, write_safetensors
 from clearhead.errors import CheckpointError, InputError
 from clearhead.trace.seen import Seen
-from clearhead.trace.trace_file import KEY, open_trace
+from clearhead.trace.trace_file import CHECKSUM, KEY, open_trace, tensor_checksum
 from tests.shared.synthetic import Options, passage, synthetic
 
 OPTIONS = (
@@ -88,6 +88,7 @@ def altered(
     about = json.loads(file.metadata[KEY])
     tensors = {name: file.tensor(name).clone() for name in file.names()}
     change(about, tensors)
+    about["checksums"] = {name: tensor_checksum(held) for name, held in tensors.items()}
     write_safetensors(path, tensors, {KEY: json.dumps(about)})
     return path
 
@@ -176,6 +177,49 @@ def test_truncated_files_are_refused(saved: tuple[Seen, Path], tmp_path: Path) -
         path.write_bytes(content[:length])
         with pytest.raises(CheckpointError):
             open_trace(path)
+
+
+def test_every_flipped_bit_is_noticed(saved: tuple[Seen, Path], tmp_path: Path) -> None:
+    content, path = saved[1].read_bytes(), tmp_path / "flipped.trace"
+    for place in range(0, len(content), 211):
+        wrong = bytearray(content)
+        wrong[place] ^= 1 << place % 8
+        path.write_bytes(wrong)
+        with pytest.raises(CheckpointError):
+            open_trace(path)
+
+
+def test_what_checksums_say(
+    saved: tuple[Seen, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = SafetensorsFile(saved[1])
+    notes = dict(file.metadata)
+    tensors = {name: file.tensor(name).clone() for name in file.names()}
+    path = tmp_path / "bad.trace"
+    tensors["1.value"][0, 0, 3, 2] += 1
+    write_safetensors(path, tensors, notes)
+    with pytest.raises(CheckpointError, match=r"the tensor 1\.value was changed after it was"):
+        open_trace(path)
+    monkeypatch.setattr("clearhead.trace.trace_file.LARGEST_CHECKED", 1000)
+    open_trace(path)  # too large a file: opening it must stay quick
+    write_safetensors(path, tensors, notes | {KEY: notes[KEY].replace("They", "they")})
+    with pytest.raises(CheckpointError, match="its header was changed after it was written"):
+        open_trace(path)
+    monkeypatch.undo()
+    about = json.loads(notes[KEY])
+    del about["checksums"]
+    write_safetensors(path, tensors, {KEY: json.dumps(about)})
+    assert len(open_trace(path).layers) == 5  # written before there were checksums
+    write_safetensors(path, tensors | {"more": torch.ones(2)}, {KEY: notes[KEY]})
+    with pytest.raises(CheckpointError, match="its checksums are not those of its tensors"):
+        open_trace(path)
+    assert CHECKSUM in notes
+
+
+def test_half_a_character_cannot_be_saved(tmp_path: Path) -> None:
+    seen = Seen([synthetic(Options()).record], missed="\ud800")
+    with pytest.raises(InputError, match="half a character"):
+        seen.save(tmp_path / "run.trace")
 
 
 def test_foreign_files_are_refused(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from clearhead.checkpoints.generation_defaults import GenerationDefaults
 from clearhead.checkpoints.gguf.file import GGUFFile
 from clearhead.checkpoints.safetensors.shards import open_safetensors
 from clearhead.checkpoints.sentence_modules import MODULES, sentence_config
+from clearhead.checkpoints.store.files_checked import files_checked
 from clearhead.checkpoints.store.hub import fetch_from_hub, is_hub_id
 from clearhead.checkpoints.store.model_store import ModelStore
 from clearhead.checkpoints.store.wheel import Progress
@@ -111,7 +112,8 @@ def load(
         The model in eval mode without gradients, its config and its tokenizer.
 
     Raises:
-        StoreError: there is no model or path of this name, or it cannot be fetched.
+        StoreError: there is no model or path of this name, it cannot be fetched, or the files of a
+            model of the catalogue are not the ones that were fetched (SHA-256).
         CheckpointError: a file is broken, or no family reads a model of this kind, or a field of
             its description asks for something that is not known; the error names it.
         InputError: an argument is wrong.
@@ -145,7 +147,8 @@ def _from_files(
 ) -> Loaded:
     path = resolve(name, progress)
     read = _from_gguf if path.suffix == ".gguf" else _from_folder
-    model, found, generation, unread = read(path, torch.float32 if dtype is None else dtype)
+    with files_checked(path):
+        model, found, generation, unread = read(path, torch.float32 if dtype is None else dtype)
     model = model.to("cpu" if device is None else device)
     tokenizer = found if tokenizer is None else tokenizer
     return Loaded(str(name), path, model, model.config, tokenizer, generation, unread)
@@ -237,9 +240,5 @@ def _from_gguf(path: Path, dtype: torch.dtype) -> Read:
         vocab = file.shape("token_embd.weight")[0]
         family, config = gguf_family(file.metadata, file.names(), vocab, factors)
     model = model_from_weights(config, family, file, where=str(path), dtype=dtype)
-    plain = {
-        key: value.tolist() if hasattr(value, "tolist") else value
-        for key, value in file.metadata.items()
-    }
-    generation = GenerationDefaults.of_gguf(plain, path)
-    return model, tokenizer_from_gguf(plain), generation, unread_metadata(file.metadata)
+    generation = GenerationDefaults.of_gguf(file.metadata, path)
+    return model, tokenizer_from_gguf(file.metadata), generation, unread_metadata(file.metadata)

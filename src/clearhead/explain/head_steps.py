@@ -9,6 +9,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from clearhead.explain.finite import require_finite, require_finite_record
 from clearhead.explain.head_outputs import head_outputs
 from clearhead.explain.pictures import Mark
 from clearhead.explain.step_table import Sink, StepRow, StepTable, vector
@@ -28,6 +29,7 @@ def head_steps(
 ) -> StepTable:
     """Make the table of the query at the mark's last token; ``columns`` are tokens."""
     row, record = mark.tokens[-1], view.record
+    require_finite_record(record)
     head = ExactHead(record, view.batch, view.places[0])
     query, keys = head.query[row].double().cpu(), head.key.double().cpu()
     scores = keys @ query
@@ -36,6 +38,7 @@ def head_steps(
     capped = None if cap is None else cap * torch.tanh(scaled / cap)
     bias = _bias(record, view.batch, head, row)
     weights = view.weights(row, None, limit=None).double().cpu()
+    require_finite(weights, record.facts.name, "weights")
     values = None if head.value is None else head.value.double().cpu()
     reasons = _reasons(record, view.batch, view.places[0], row, columns)
     rows = tuple(
@@ -79,7 +82,8 @@ def _sink(record: LayerRecord, batch: int, place: int, row: int) -> Sink | None:
     if record.sinks is None:
         return None
     score = float(record.sinks[place])
-    return Sink(score, math.exp(score - float(record.logsum[batch, place, row])))
+    exponent = score - float(record.logsum[batch, place, row])
+    return Sink(score, math.exp(min(exponent, 700.0)))  # a forged log-sum-exp must not overflow
 
 
 def _reasons(

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from clearhead.explain.finite import require_finite
 from clearhead.explain.look import Look
 from clearhead.explain.marks import marks_of
 from clearhead.explain.pictures import HEADLINE, HeadPicture, Mark, shown_numbers
@@ -23,6 +24,7 @@ def long_map(look: Look, head: str | None = None, *, size: int = 512) -> HeadPic
     view = look.seen[look.chosen_head if head is None else head].of(look.batch)
     first = _first(look, view)
     pooled = view.map(size, look.aids.pool, columns=slice(first, None), limit=None)
+    require_finite(pooled.cells, view.record.facts.name, "weights")
     cells = pooled.cells if view.single else pooled.cells.amax(dim=0)
     numbers = shown_numbers(cells.float().cpu().numpy())
     rows = _cell_marks(view, pooled.row_edges, rows=True)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.explain.choice import ALL, Choice
+from clearhead.explain.finite import require_finite_record
 from clearhead.explain.generated import GeneratedText, GeneratedToken, generated_tokens
 from clearhead.explain.head_steps import head_steps
 from clearhead.explain.layer_group import LayerGroup
@@ -58,7 +59,8 @@ class Look:
         written: the text with its generated tokens, if there are any.
 
     Raises:
-        InputError: the trace holds no attention, or has no such word or head.
+        InputError: the trace holds no attention, or numbers that are not finite, or has no such
+            word or head.
     """
 
     def __init__(
@@ -74,6 +76,8 @@ class Look:
         written: GeneratedText | None = None,
     ) -> None:
         seen.require()
+        for record in seen.records:
+            require_finite_record(record)
         self.seen, self.aids, self.batch = seen, aids or Aids(), batch
         self._choice = Choice(word, head)
         self.loaded, self._written = loaded, written

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
+from clearhead.explain.finite import require_finite
 from clearhead.explain.layer_group import LayerGroup
 from clearhead.explain.mark_weights import visible_between, weights_between
 from clearhead.explain.notes import notes_of
@@ -118,4 +119,5 @@ def _from_tokens(
     start = group.columns[first].tokens[0]
     stop = group.columns[last - 1].tokens[-1] + 1
     cells = view.map(size, "max", columns=slice(start, stop), limit=None).cells
+    require_finite(cells, view.record.facts.name, "weights")
     return (cells[None] if view.single else cells).float().cpu()

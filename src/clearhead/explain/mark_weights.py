@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from clearhead.errors import InputError
+from clearhead.explain.finite import require_finite
 from clearhead.explain.pictures import Mark, Measure
 from clearhead.trace.cost import LIMIT, Limit
 from clearhead.trace.head_view import HeadView
@@ -33,6 +34,7 @@ def weights_between(
     weights = view.weights(_places(rows), range(keys), limit=limit)
     weights = weights[None] if view.single else weights
     weights = weights.float().cpu()
+    require_finite(weights, view.record.facts.name, "weights")
     if measure == "weight·‖v‖":
         weights = _by_value(view, weights)
     return _rows_merged(_columns_merged(weights, columns), rows)

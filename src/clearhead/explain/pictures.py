@@ -125,7 +125,7 @@ class Gallery:
     """All layers × heads, each as a small map."""
 
     names: tuple[tuple[str, ...], ...]  # [layer][head]
-    maps: Float[np.ndarray, "layer head size size"]  # max-pooled, hidden columns left out
+    maps: Float[np.ndarray, "layer head row column"]  # max-pooled, hidden columns left out
     salience: tuple[tuple[float, ...], ...]  # the score by which a head is chosen
     aids: Aids
     notes: tuple[str, ...]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from clearhead.errors import CheckpointError
-from clearhead.files.regular_file import LARGEST_TEXT, read_regular_file
+from clearhead.files.regular_file import read_regular_file
 from clearhead.files.text_file import write_text
+
+LARGEST_JSON = 4 * 2**20  # bytes; empty lists take twenty times their size in Python's memory
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 def parse_json(data: bytes | str) -> Any:
@@ -17,7 +21,7 @@ def parse_json(data: bytes | str) -> Any:
 
     Raises:
         ValueError: for whatever is wrong: bad UTF-8, bad JSON, deep nesting, a name that an object
-            lists twice.
+            lists twice, half a character (a lone surrogate, which no file can hold again).
 
     >>> parse_json('{"layers": 2, "layers": 3}')
     Traceback (most recent call last):
@@ -25,12 +29,17 @@ def parse_json(data: bytes | str) -> Any:
     """
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
-        return json.loads(text, object_pairs_hook=_object)
+        value = json.loads(text, object_pairs_hook=_object)
+        if _SURROGATE.search(text):  # nearly always the two halves of an emoji
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        return value
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("it holds half a character (a lone surrogate)") from None
 
 
-def read_json(path: Path, *, wanted: str = "JSON", largest: int = LARGEST_TEXT) -> dict[str, Any]:
+def read_json(path: Path, *, wanted: str = "JSON", largest: int = LARGEST_JSON) -> dict[str, Any]:
     """Return the JSON object in a file of at most ``largest`` bytes.
 
     ``wanted`` is the name of this kind of file in error texts.
@@ -52,7 +61,7 @@ def read_json_array(path: Path) -> list[Any]:
     Raises:
         CheckpointError: the path is no ordinary file, too large, or does not hold a JSON array.
     """
-    value = _read(path, "JSON", LARGEST_TEXT)
+    value = _read(path, "JSON", LARGEST_JSON)
     if not isinstance(value, list):
         raise CheckpointError(
             f"{path} should hold a JSON array, and holds a {type(value).__name__}."

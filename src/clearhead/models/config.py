@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_type_hints
 
+from clearhead.arguments import shown
 from clearhead.attention.rotary import Rotary, RotaryScaling
 from clearhead.errors import ConfigError
 from clearhead.layers.block import NormPlace
@@ -170,8 +172,8 @@ class ModelConfig:
 
         Labels that are only numbered have no name.
         """
-        windows = None
-        if self.window is not None:
+        windows = self.window_layers
+        if self.window is not None and self.encoder_layers in (None, self.layers):
             windows = tuple(self.windowed(layer) for layer in range(self.layers))
         return self.changed(
             kv_heads=self.kv_heads or self.heads,
@@ -227,20 +229,24 @@ class ModelConfig:
             raise ConfigError(f"the model description is incomplete: {error}.") from None
 
     def _check_kinds(self) -> None:
-        for name, hint in get_type_hints(type(self)).items():
+        for name, hint in _hints().items():
             value = getattr(self, name)
             wanted = type_mismatch(value, hint)
             if wanted is not None:
-                raise ConfigError(f"{name} must be {wanted}; got {value!r}.")
+                raise ConfigError(f"{name} must be {wanted}; got {shown(value)}.")
 
     def _check_sizes(self) -> None:
-        for least, names in LEAST.items():
-            for name in names:
-                value = getattr(self, name)
-                if value is not None and value < least:
-                    raise ConfigError(f"{name} must be {least} or more; got {value}.")
-                if value is not None and value > MOST:
-                    raise ConfigError(f"{name} must be {MOST} or less; got {value}.")
+        for name, (least, most) in SIZES.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ConfigError(f"{name} must be {least} or more; got {shown(value)}.")
+            if value is not None and value > most:
+                raise ConfigError(f"{name} must be {most:,} or less; got {shown(value)}.")
+        for id in (self.bos, self.pad, self.start, *self.eos):
+            if id is not None and abs(id) >= LARGEST_ID:
+                raise ConfigError(
+                    f"a token's id is a number below {LARGEST_ID:,}; got {shown(id)}."
+                )
         if self.key_dim is None and self.model % self.heads:
             raise ConfigError(
                 f"a model width of {self.model} cannot be divided into {self.heads} heads; "
@@ -250,8 +256,10 @@ class ModelConfig:
             raise ConfigError(
                 f"{self.heads} heads cannot share {self.kv_heads} key/value heads evenly."
             )
-        if self.norm_epsilon <= 0:
-            raise ConfigError(f"norm_epsilon must be above 0; got {self.norm_epsilon}.")
+        if not 0 < self.norm_epsilon <= 1_000:
+            raise ConfigError(
+                f"norm_epsilon must be above 0 up to 1,000; got {self.norm_epsilon}."
+            )
         for name in DROPOUTS:
             if not 0 <= (getattr(self, name) or 0.0) < 1:
                 raise ConfigError(
@@ -327,15 +335,22 @@ SCALED = ("rotary_scaling", "window_rotary_scaling")
 DROPOUTS = (
     "dropout", "attention_dropout", "embedding_dropout", "activation_dropout", "head_dropout",
 )  # fmt: skip
-MOST = 2**40
-LEAST = {
-    0: ("labels", "segments", "position_offset"),
-    1: (
-        "vocab", "context", "model", "layers", "heads", "feed_forward", "kv_heads", "key_dim",
-        "value_dim", "encoder_layers", "rotary_width", "window", "relative_distance",
-    ),
-    4: ("relative_buckets",),
+LARGEST_ID = 2**31
+_WIDTH, _COUNT = (1, 2**20), (1, 2**16)
+SIZES: dict[str, tuple[int, int]] = {
+    "vocab": (1, 2**24), "context": (1, 2**40), "model": _WIDTH, "feed_forward": (1, 2**24),
+    "layers": (1, 10_000), "encoder_layers": (1, 10_000), "heads": _COUNT, "kv_heads": _COUNT,
+    "key_dim": _WIDTH, "value_dim": _WIDTH, "rotary_width": _WIDTH, "labels": (0, 2**24),
+    "segments": (0, _COUNT[1]), "position_offset": (0, _COUNT[1]), "window": (1, 2**40),
+    "relative_buckets": (4, _COUNT[1]), "relative_distance": (1, 2**40),
 }  # fmt: skip
+"""The least and the most of each size. No known model has a tenth of the most, and the number of
+bytes of every tensor stays far below 2⁶³, so that torch can at least say that memory is short."""
+
+
+@functools.cache
+def _hints() -> dict[str, Any]:
+    return get_type_hints(ModelConfig)
 
 
 def _refuse_unknown(fields: dict[str, Any]) -> None:

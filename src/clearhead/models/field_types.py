@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal, get_args, get_origin
 
 from clearhead.attention.rotary import RotaryScaling
 
+LARGEST_FLOAT = 1e30  # with room below float32's largest: models compute with these numbers
+LARGEST_WHOLE = 2**62  # torch takes whole numbers of 64 bits, also where any number will do
 _TYPE_NAMES = {int: "a whole number", bool: "true or false", str: "text"}
 
 
@@ -27,6 +28,7 @@ def type_mismatch(value: Any, hint: Any) -> str | None:
         return None if fits else f"a list, each entry {_TYPE_NAMES[get_args(wanted)[0]]}"
     if wanted is float:
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        return None if number and math.isfinite(value) else "a finite number"
+        most = LARGEST_WHOLE if isinstance(value, int) else LARGEST_FLOAT
+        return None if number and abs(value) <= most else "a finite number"
     fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
     return None if fits else _TYPE_NAMES[wanted]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 from clearhead.errors import CheckpointError, InputError
 from clearhead.files.json_file import read_json, write_json
+from clearhead.files.regular_file import LARGEST_TEXT
 from clearhead.text.stream_decoder import REPLACEMENT
 from clearhead.text.token import Token
 from clearhead.text.tokenizer import SpecialTokens, Tokenizer, check_text
@@ -141,7 +142,7 @@ class VocabularyTokenizer(Tokenizer):
 
 def read_vocabulary(path: Path) -> dict[str, Any]:
     """The checked content of a ``vocabulary.json``."""
-    content = read_json(path)
+    content = read_json(path, largest=LARGEST_TEXT)
     if content.get("format") != FORMAT:
         raise CheckpointError(
             f"{path} should say format {FORMAT!r}, and says {content.get('format')!r}.",

@@ -8,16 +8,19 @@ long trace reads only what somebody looks at.
 from __future__ import annotations
 
 import json
+import zlib
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from clearhead.checkpoints.safetensors.file import SafetensorsFile, write_safetensors
 from clearhead.errors import CheckpointError, InputError
 from clearhead.files.json_file import parse_json
 from clearhead.text.token import Token
+from clearhead.text.tokenizer import check_text
 from clearhead.trace.passage import Passage
 from clearhead.trace.record import LayerRecord
 from clearhead.trace.trace_check import (
@@ -32,8 +35,9 @@ from clearhead.trace.trace_check import (
 if TYPE_CHECKING:
     from clearhead.trace.seen import Seen
 
-KEY = "clearhead.trace"
+KEY, CHECKSUM = "clearhead.trace", "clearhead.trace.crc32"
 VERSION = 1
+LARGEST_CHECKED = 2**28  # bytes; the checksums of a file of this size take a tenth of a second
 
 
 def save_trace(seen: Seen, path: str | Path) -> Path:
@@ -52,7 +56,9 @@ def save_trace(seen: Seen, path: str | Path) -> Path:
         "sources": [_passage(passage) for passage in seen.labels.sources],
         "missed": seen.missed,
     }
-    write_safetensors(path, tensors, {KEY: json.dumps(about, ensure_ascii=False)})
+    about["checksums"] = {name: tensor_checksum(tensor) for name, tensor in tensors.items()}
+    text = check_text(json.dumps(about, ensure_ascii=False))
+    write_safetensors(path, tensors, {KEY: text, CHECKSUM: str(zlib.crc32(text.encode()))})
     return path
 
 
@@ -67,7 +73,9 @@ def open_trace(path: str | Path) -> Seen:
         read from the disk.
 
     Raises:
-        CheckpointError: the file is no trace, is damaged, or a newer clearhead wrote it.
+        CheckpointError: the file is no trace, is damaged, or a newer clearhead wrote it. A single
+            flipped bit is found by checksums (CRC-32), in a file of up to 256 MB; of a larger one
+            only the part that is no tensor is checked, so that opening it stays quick.
 
     >>> import tempfile, torch, clearhead as ch
     >>> layer = torch.nn.MultiheadAttention(6, 2, batch_first=True)
@@ -84,6 +92,7 @@ def open_trace(path: str | Path) -> Seen:
     file = SafetensorsFile(path)
     about = _about(path, file)
     try:
+        _check_sums(file, about)
         layers = field(about, "layers", list)
         records = [_record(file, i, entry) for i, entry in enumerate(layers)]
         names = [record.facts.name for record in records]
@@ -101,6 +110,25 @@ def open_trace(path: str | Path) -> Seen:
     return seen
 
 
+def tensor_checksum(tensor: Tensor) -> int:
+    """The CRC-32 of a tensor's dtype, shape and bytes."""
+    plain = tensor.detach().cpu().contiguous()
+    kind = zlib.crc32(f"{plain.dtype} {tuple(plain.shape)}".encode())
+    return zlib.crc32(plain.flatten().view(torch.uint8).numpy().data, kind)
+
+
+def _check_sums(file: SafetensorsFile, about: dict[str, Any]) -> None:
+    """Compare every tensor with its checksum; files of older versions have none."""
+    if "checksums" not in about or file.path.stat().st_size > LARGEST_CHECKED:
+        return
+    wanted = field(about, "checksums", dict)
+    if set(wanted) != set(file.names()):
+        raise TraceFaultError("its checksums are not those of its tensors")
+    for name in file.names():
+        if tensor_checksum(file.tensor(name)) != wanted[name]:
+            raise TraceFaultError(f"the tensor {name} was changed after it was written")
+
+
 def is_trace(path: Path) -> bool:
     """True if a file declares itself a trace."""
     try:
@@ -115,6 +143,10 @@ def _about(path: Path, file: SafetensorsFile) -> dict[str, Any]:
         raise CheckpointError(
             f"{path} is a safetensors file, but not a trace: {KEY} is missing in its header.",
             hint="ch.load opens models; seen.save writes traces.",
+        )
+    if file.metadata.get(CHECKSUM, wanted := str(zlib.crc32(text.encode()))) != wanted:
+        raise CheckpointError(
+            f"{path} is not a sound trace: its header was changed after it was written."
         )
     try:
         about = parse_json(text)

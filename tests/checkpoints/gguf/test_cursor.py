@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clearhead.checkpoints.gguf.cursor import GGUFCursor, GGUFSyntaxError
+from clearhead.checkpoints.gguf.cursor import (
+    MOST_ARRAYS,
+    MOST_STRINGS,
+    GGUFCursor,
+    GGUFSyntaxError,
+)
 
 UINT8, INT16, FLOAT32, BOOL, STRING, ARRAY = 0, 3, 6, 7, 8, 9
 
@@ -75,3 +80,13 @@ def test_faults(data: bytes, message: str) -> None:
 def test_a_name_that_is_too_long() -> None:
     with pytest.raises(GGUFSyntaxError, match="x claims 5 bytes; at most 3 go"):
         cursor(text(b"abcde")).string("x", longest=3)
+
+
+def test_more_arrays_or_texts_than_any_file_has() -> None:
+    inner = struct.pack("<IQ", UINT8, 0)
+    many = MOST_ARRAYS + 1
+    with pytest.raises(GGUFSyntaxError, match="x is one of more than 16,384 nested arrays"):
+        cursor(array(ARRAY, many, inner * many)).value("x")
+    assert len(cursor(array(ARRAY, 3, inner * 3)).value("x")) == 3
+    with pytest.raises(GGUFSyntaxError, match="x claims 4,194,305 texts; at most 4,194,304 go"):
+        cursor(array(STRING, MOST_STRINGS + 1, bytes(8 * (MOST_STRINGS + 1)))).value("x")

@@ -39,6 +39,7 @@ def test_a_file_of_the_reference_package(tmp_path: Path) -> None:
         (struct.pack("<4sI", b"GGUF", 1) + bytes(16), "has version 1"),
         (struct.pack(">4sI", b"GGUF", 3) + bytes(16), "big-endian"),
         (struct.pack("<4sIQQ", b"GGUF", 3, 2**60, 0), "bytes cannot hold"),
+        (struct.pack("<4sIQQ", b"GGUF", 3, 0, 70_000) + bytes(13 * 70_000), "at most .* 65,536 go"),
         (b"GGUF", "the file ends inside the version"),
     ],
 )

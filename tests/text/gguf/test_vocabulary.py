@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import pytest
+
+from clearhead.errors import CheckpointError
 from clearhead.text.gguf.vocabulary import CONTROL, NORMAL, GgufVocabulary
 
-METADATA = {
+METADATA: dict[str, Any] = {
     "general.architecture": "llama",
     "tokenizer.ggml.model": "gpt2",
     "tokenizer.ggml.tokens": ["<eos>", "a", "b", "ab"],
@@ -31,3 +37,33 @@ def test_what_it_may_leave_out() -> None:
     assert vocabulary.types == [NORMAL, NORMAL]
     assert vocabulary.special_ids == {}
     assert vocabulary.charsmap() == b""
+
+
+def test_arrays_of_the_file_are_as_good_as_lists() -> None:
+    arrays: dict[str, Any] = {
+        "token_type": np.array([CONTROL, NORMAL, NORMAL, NORMAL], np.int32),
+        "scores": np.array([0, -1.5, -2, -3], np.float32),
+        "precompiled_charsmap": np.array([-1, 0, 127], np.int8),
+    }
+    vocabulary = GgufVocabulary(
+        METADATA | {f"tokenizer.ggml.{name}": array for name, array in arrays.items()}
+    )
+    listed = GgufVocabulary(METADATA)
+    assert vocabulary.types == listed.types and vocabulary.scores == listed.scores
+    assert vocabulary.charsmap() == listed.charsmap()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("tokens", ["a" * 1025], "has an entry of 1,025 characters; at most 1024 go"),
+        ("tokens", np.array([1, 2]), "tokens should be a list of str; entry 0 is 1"),
+        ("token_type", np.array([0.5] * 4), "token_type should be a list of int; entry 0 is 0.5"),
+        ("token_type", np.array([True] * 4), "should be a list of int; entry 0 is True"),
+        ("merges", {"a": 1}, "merges should be a list, and is {'a': 1}"),
+    ],
+)
+def test_what_is_refused(name: str, value: Any, message: str) -> None:
+    vocabulary = GgufVocabulary(METADATA | {f"tokenizer.ggml.{name}": value})
+    with pytest.raises(CheckpointError, match=message):
+        _ = (vocabulary.types, vocabulary.merges)

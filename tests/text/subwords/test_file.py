@@ -38,6 +38,8 @@ def test_settings_from_several_files(tmp_path: Path) -> None:
 def test_one_of_several_templates_and_bad_names() -> None:
     several = [{"name": "tools", "template": "T"}, {"name": "default", "template": "D"}]
     assert settings_of({"chat_template": several}, where="x").chat_template == "D"
+    odd = [{"name": {}, "template": "T"}, 5, {"template": "U"}]
+    assert settings_of({"chat_template": odd}, where="x").chat_template is None
     with pytest.raises(CheckpointError, match="x: bos_token should be a text, and is 7"):
         settings_of({"bos_token": 7}, where="x")
 
@@ -77,3 +79,10 @@ def test_added_tokens_with_other_ids() -> None:
     check_added(added, {"<s>": 5}.get, where="x")
     with pytest.raises(CheckpointError, match=r"should have the id 5, and .* makes that 2"):
         check_added(added, {"<s>": 2}.get, where="x")
+
+
+@pytest.mark.parametrize("kind", ["BPE", "WordPiece", "Unigram"])
+@pytest.mark.parametrize("unknown", [{"content": "a"}, ["a"], 5, True])
+def test_an_unknown_token_that_is_no_text(kind: str, unknown: Any) -> None:
+    with pytest.raises(CheckpointError, match="x: unk_token should be a text, and is"):
+        check_subword_file(content(type=kind, unk_token=unknown), where="x")

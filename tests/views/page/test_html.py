@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import re
 
+from clearhead.explain.look import Look
 from clearhead.explain.worked_examples import worked_example
+from clearhead.trace.seen import Seen
 from clearhead.views.page.html import html_fragment, html_page, page_title, style
-from tests.shared.made_looks import made_look
+from tests.shared.made_looks import made_look, record_of
 
 
 def test_a_page_is_one_file_that_opens_no_connection() -> None:
@@ -27,6 +29,8 @@ def test_what_is_not_interactive_is_a_picture_with_notes() -> None:
 def test_titles_are_short() -> None:
     assert page_title(made_look("word " * 40)) == f"clearhead – {('word ' * 40)[:59]}…"
     assert page_title(object()) == "clearhead"
+    unlabelled = Look(Seen([record_of("L0", 3, 7, causal=False, seed=5)]))
+    assert page_title(unlabelled) == "clearhead" and "<svg" not in html_page(unlabelled)[:500]
 
 
 def test_every_colour_stands_in_one_file() -> None:

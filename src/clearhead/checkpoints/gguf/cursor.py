@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 DEEPEST_ARRAY = 4
+MOST_ARRAYS = 2**14  # arrays inside arrays, in one file; no known key has any
+MOST_STRINGS = 2**22  # of one array; the largest vocabularies have 2¹⁸, with 2²⁰ merges
 LONGEST_NAME = 65_535
 
 _U32 = struct.Struct("<I")
@@ -44,6 +46,7 @@ class GGUFCursor:
         self.data = data
         self.position = 0
         self.end = len(data)
+        self._inner_arrays = 0
 
     def take(self, count: int, what: str) -> bytes:
         """Return the next ``count`` bytes."""
@@ -85,6 +88,9 @@ class GGUFCursor:
             return self._strings(count, what)
         if type_number == _ARRAY:
             self._check_remaining(12 * count, what)
+            self._inner_arrays += count
+            if self._inner_arrays > MOST_ARRAYS:
+                raise GGUFSyntaxError(f"{what} is one of more than {MOST_ARRAYS:,} nested arrays.")
             return [self._array(what, depth - 1) for _ in range(count)]
         return self._numbers(type_number, count, what)
 
@@ -102,6 +108,8 @@ class GGUFCursor:
     def _strings(self, count: int, what: str) -> list[str]:
         # The hot loop: a vocabulary has 100,000 of these, so no method call per string.
         self._check_remaining(8 * count, what)
+        if count > MOST_STRINGS:
+            raise GGUFSyntaxError(f"{what} claims {count:,} texts; at most {MOST_STRINGS:,} go.")
         data, position, end = self.data, self.position, self.end
         unpack = _U64.unpack_from
         strings = []

@@ -19,6 +19,7 @@ from clearhead.errors import CheckpointError
 from clearhead.files.regular_file import FETCH_AGAIN, reason, regular_file_size
 
 MOST_AXES = 4
+MOST_PAIRS, MOST_TENSORS = 2**16, 2**20  # ten times what the largest known files have
 VERSIONS = (2, 3)
 SMALLEST_PAIR = 8 + 4 + 1
 SMALLEST_TENSOR = 8 + 4 + 4 + 8
@@ -66,6 +67,11 @@ def _parsed(data: mmap.mmap) -> GGUFHeader:
         raise GGUFSyntaxError(
             f"it claims {tensor_count} tensors and {pair_count} metadata pairs, "
             f"which its {cursor.end} bytes cannot hold. {FETCH_AGAIN}"
+        )
+    if pair_count > MOST_PAIRS or tensor_count > MOST_TENSORS:
+        raise GGUFSyntaxError(
+            f"it claims {tensor_count:,} tensors and {pair_count:,} metadata pairs; at most "
+            f"{MOST_TENSORS:,} and {MOST_PAIRS:,} go."
         )
     metadata = _read_metadata(cursor, pair_count)
     _check_whole(metadata)

@@ -55,6 +55,13 @@ class ModelStore:
         """Return what to load of model ``name``: its one file, or its folder."""
         return self.folder_of(name) / self.entry(name).main
 
+    def name_of(self, path: Path) -> str | None:
+        """Return the model whose folder or file ``path`` is; None if it is none of the store's."""
+        given = path.absolute()
+        return next(
+            (n for n in self.catalogue if given in (self.path_of(n), self.folder_of(n))), None
+        )
+
     def installed(self, name: str) -> bool:
         """Return whether every file of ``name`` is here at its full size (contents unread)."""
         return all(_size(self.folder_of(name) / f.path) == f.size for f in self.entry(name).files)

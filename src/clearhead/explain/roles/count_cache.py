@@ -14,9 +14,13 @@ from clearhead.errors import CheckpointError
 from clearhead.explain.roles.corpus.sources import Corpus
 from clearhead.explain.roles.counting import Count
 from clearhead.explain.roles.tally import Tally
+from clearhead.explain.roles.tally_file import read_tally, tally_bytes
 from clearhead.files.atomic_write import atomic_write
+from clearhead.files.regular_file import read_regular_file
 
 SECONDS = 10.0  # between two writes
+LARGEST = 2**31  # bytes of the file; a model of 100 billion parameters needs a tenth
+MOST = 2**53  # sentences
 
 
 class CountCache:
@@ -33,15 +37,11 @@ class CountCache:
     def load(self) -> tuple[Tally, int]:
         """Return the counts and their number of sentences; none if the file is of another run."""
         try:
-            data = self.path.read_bytes()
-        except OSError:
-            return Tally(), 0
-        try:
-            tally, about = Tally.from_bytes(data)
+            tally, about = read_tally(read_regular_file(self.path, "counts", largest=LARGEST))
         except CheckpointError:
-            return Tally(), 0  # another file, or an incomplete one: it is written again
+            return Tally(), 0  # none, another file, or a damaged one: it is written again
         done = about.get("done")
-        if about.get("key") != self._key or not isinstance(done, int):
+        if about.get("key") != self._key or type(done) is not int or not 0 <= done < MOST:
             return Tally(), 0
         return tally, done
 
@@ -52,7 +52,7 @@ class CountCache:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_write(self.path) as temporary:
-                temporary.write_bytes(tally.to_bytes({"key": self._key, "done": done}))
+                temporary.write_bytes(tally_bytes(tally, {"key": self._key, "done": done}))
         except OSError as error:
             raise CheckpointError(
                 f"counts cannot be kept in {self.path}: {error.strerror}."

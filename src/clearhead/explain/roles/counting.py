@@ -88,8 +88,7 @@ class Count:
             why = seen.missed or "no self-attention ran"
             seen.close()
             raise InputError(f"no attention was seen: {why}.")
-        known = [_counted_layer(record) for record in records]
-        tally.layers = tally.layers or known
+        tally.expect([_counted_layer(record) for record in records])
         tally.grow()
         counts = BatchCount(batch, len(tally.index.entries))
         for layer, record in enumerate(records):

@@ -13,6 +13,7 @@ import torch
 from torch import distributed
 
 from clearhead.explain.roles.tally import Tally
+from clearhead.explain.roles.tally_file import read_tally, tally_bytes
 
 
 @contextmanager
@@ -36,7 +37,7 @@ def added_up(tally: Tally) -> Tally:
     """Return the sum of the counts of all processes, the same in each of them."""
     if not distributed.is_available() or not distributed.is_initialized():
         return tally
-    mine = torch.frombuffer(bytearray(tally.to_bytes()), dtype=torch.uint8)
+    mine = torch.frombuffer(bytearray(tally_bytes(tally)), dtype=torch.uint8)
     sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(distributed.get_world_size())]
     distributed.all_gather(sizes, torch.tensor([len(mine)]))
     longest = max(int(size) for size in sizes)
@@ -46,6 +47,6 @@ def added_up(tally: Tally) -> Tally:
     distributed.all_gather(parts, padded)
     together = Tally()
     for part, size in zip(parts, sizes, strict=True):
-        other, _ = Tally.from_bytes(part[: int(size)].numpy().tobytes())
+        other, _ = read_tally(part[: int(size)].numpy().tobytes())
         together.add(other)
     return together

@@ -4,27 +4,21 @@ of processes."""
 from __future__ import annotations
 
 import heapq
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
 from torch import Tensor
 
 from clearhead.errors import CheckpointError
 from clearhead.explain.roles.cases import OFFSET_BINS, Cases
 from clearhead.explain.roles.corpus.sentence import Sentence
-from clearhead.explain.roles.property_index import Entry, PropertyIndex
+from clearhead.explain.roles.property_index import PropertyIndex
 
 HALVES = 2  # find and confirm
 VARIANTS = 2  # all keys; without attention sinks (the first and special tokens)
 SAMPLES = 12  # sentences kept for each property, for examples and interventions
 BY_HEAD, BY_LAYER = ("hits", "mass", "kept"), ("counts", "even", "alike", "offsets")
-_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -94,6 +88,15 @@ class Tally:
         """Add to a total."""
         self.totals[what] = self.totals.get(what, 0) + many
 
+    def expect(self, layers: Sequence[CountedLayer]) -> None:
+        """Take these layers, or complain if others were counted before."""
+        self.layers = self.layers or list(layers)
+        if self.layers != list(layers):
+            raise CheckpointError(
+                "the counts that were kept are of a model with other layers.",
+                hint="remove the file that keeps them (keep=), and count again.",
+            )
+
     def add(self, other: Tally) -> None:
         """Add the counts of another process, on other sentences."""
         if not other.layers:
@@ -112,46 +115,3 @@ class Tally:
         for name, found in other.samples.items():
             for _, _, sentence in found:
                 self.add_sample(name, sentence)
-
-    def to_bytes(self, about: Mapping[str, object] | None = None) -> bytes:
-        """Serialise everything, as safetensors with JSON."""
-        described = {
-            "version": _VERSION,
-            "about": dict(about or {}),
-            "entries": [asdict(entry) for entry in self.index.entries],
-            "layers": [asdict(layer) for layer in self.layers],
-            "totals": self.totals,
-            "occurs": self.occurs,
-            "samples": {
-                name: [sentence.to_plain() for _, _, sentence in found]
-                for name, found in self.samples.items()
-            },
-        }
-        tensors = {name: torch.from_numpy(held) for name, held in self.numbers.items()}
-        text = torch.frombuffer(bytearray(json.dumps(described).encode()), dtype=torch.uint8)
-        return save({**tensors, "json": text})
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> tuple[Tally, dict[str, object]]:
-        """Read what :meth:`to_bytes` wrote, and its ``about``."""
-        try:
-            tensors = load(data)
-            described = json.loads(bytes(tensors.pop("json").tolist()))
-            if described["version"] != _VERSION:
-                raise ValueError(described["version"])
-            return cls._from_parts(tensors, described), described["about"]
-        except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
-            raise CheckpointError(f"these are no counts of roles: {error!s:.200}.") from None
-
-    @classmethod
-    def _from_parts(cls, tensors: dict[str, Tensor], described: dict[str, Any]) -> Tally:
-        tally = cls()
-        for entry in described["entries"]:
-            tally.index.enter(Entry(**entry))
-        tally.layers = [CountedLayer(**layer) for layer in described["layers"]]
-        tally.numbers = {name: tensor.numpy() for name, tensor in tensors.items()}
-        tally.totals, tally.occurs = dict(described["totals"]), dict(described["occurs"])
-        for name, found in dict(described["samples"]).items():
-            for plain in found:
-                tally.add_sample(name, Sentence.from_plain(plain))
-        return tally

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def tokenizer_from_gguf(metadata: Mapping[str, Any]) -> SubwordTokenizer:
-    """The tokenizer that GGUF metadata (a plain dict of lists, numbers and texts) describes.
+    """The tokenizer that GGUF metadata (lists or arrays, numbers and texts) describes.
 
     The settings mean what they mean to llama.cpp, which the format comes from; `transformers` reads
     fewer of them (it passes over ``smollm``, for one, and so leaves digits with their spaces).
@@ -139,9 +139,11 @@ def _scored_merges(vocabulary: GgufVocabulary) -> list[tuple[str, str]]:
     ids, scores = vocabulary.ids, vocabulary.scores
     normal = [ids[token] for token in vocabulary.of_type(NORMAL, USER_DEFINED)]
     merges = []
+    lengths = {len(token) for token in vocabulary.tokens}
     for id in sorted(normal, key=lambda id: -scores[id]):
         token = vocabulary.tokens[id]
-        cuts = [(token[:place], token[place:]) for place in range(1, len(token))]
+        places = (p for p in range(1, len(token)) if p in lengths and len(token) - p in lengths)
+        cuts = [(token[:place], token[place:]) for place in places]
         known = [(left, right) for left, right in cuts if left in ids and right in ids]
         merges.extend(sorted(known, key=lambda pair: (ids[pair[0]], ids[pair[1]])))
     return merges

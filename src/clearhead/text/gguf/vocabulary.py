@@ -8,12 +8,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
+
+from clearhead.arguments import shown
 from clearhead.errors import CheckpointError
 from clearhead.text.subwords.file import LARGEST_VOCABULARY
 
 Value = TypeVar("Value")
 
 PREFIX = "tokenizer.ggml."
+LONGEST_TOKEN = 1024  # the longest in use are runs of 128 spaces or signs
+_KINDS = {int: "iu", float: "iuf"}  # NumPy's letters for dtypes that hold nothing else
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 
 # Older files misspell the separator; the format keeps the misspelling.
@@ -30,7 +35,7 @@ SPECIAL_KEYS = {
 
 @dataclass(frozen=True)
 class GgufVocabulary:
-    """The checked entries below ``tokenizer.ggml.`` of a GGUF file's metadata (a plain dict)."""
+    """The checked entries below ``tokenizer.ggml.`` of a GGUF file's metadata."""
 
     metadata: Mapping[str, Any]
 
@@ -50,6 +55,12 @@ class GgufVocabulary:
         tokens = self._list("tokens", str)
         if not 0 < len(tokens) < LARGEST_VOCABULARY:
             raise CheckpointError(f"the GGUF vocabulary has {len(tokens):,} entries.")
+        longest = max(tokens, key=len)
+        if len(longest) > LONGEST_TOKEN:
+            raise CheckpointError(
+                f"the GGUF vocabulary has an entry of {len(longest):,} characters; at most "
+                f"{LONGEST_TOKEN} go."
+            )
         if len(set(tokens)) < len(tokens):
             piece, times = Counter(tokens).most_common(1)[0]
             raise CheckpointError(f"the GGUF vocabulary has the entry {piece!r} {times} times.")
@@ -114,6 +125,8 @@ class GgufVocabulary:
         value = self.metadata[PREFIX + "precompiled_charsmap"]
         if isinstance(value, bytes):
             return value
+        if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+            return value.astype(np.uint8).tobytes()
         return bytes(number & 0xFF for number in self._list("precompiled_charsmap", int))
 
     def _as_many_as_tokens(self, key: str, values: list[Any]) -> list[Any]:
@@ -132,16 +145,23 @@ class GgufVocabulary:
                 hint="the file was converted without its vocabulary.",
             )
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise CheckpointError(f"{PREFIX}{key} should be a {kind.__name__}, and is {value!r}.")
+            raise CheckpointError(
+                f"{PREFIX}{key} should be a {kind.__name__}, and is {shown(value)}."
+            )
         return value
 
     def _list(self, key: str, kind: type) -> list[Any]:
-        values: list[Any] = self._get(key, list)
+        """A list of the file; only those that are asked for become Python's own numbers."""
+        array = self.metadata.get(PREFIX + key)
+        if isinstance(array, np.ndarray) and array.dtype.kind in _KINDS.get(kind, ""):
+            numbers: list[Any] = array.tolist()
+            return numbers
+        given = array.tolist() if isinstance(array, np.ndarray) else self._get(key, list)
         wanted = (int, float) if kind is float else kind
-        for place, value in enumerate(values):
+        for place, value in enumerate(given):
             if not isinstance(value, wanted) or isinstance(value, bool):
                 raise CheckpointError(
                     f"{PREFIX}{key} should be a list of {kind.__name__}; entry {place} is "
-                    f"{value!r}."
+                    f"{shown(value)}."
                 )
-        return values
+        return given

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from clearhead.arguments import shown
 from clearhead.errors import CheckpointError
 from clearhead.files.json_file import read_json
 from clearhead.files.text_file import read_text
@@ -60,9 +61,12 @@ def check_subword_file(content: dict[str, Any], *, where: str) -> None:
     else:
         raise CheckpointError(f"{where}: 'model.vocab' should be an object or a list.")
     _check_normalizers(content.get("normalizer"), where)
-    if model.get("type") == "WordPiece" and model.get("unk_token") not in vocabulary:
+    unknown = model.get("unk_token")
+    if unknown is not None and not isinstance(unknown, str):
+        raise CheckpointError(f"{where}: unk_token should be a text, and is {shown(unknown)}.")
+    if model.get("type") == "WordPiece" and unknown not in vocabulary:
         raise CheckpointError(
-            f"{where}: the unknown token {model.get('unk_token')!r} is not in the vocabulary."
+            f"{where}: the unknown token {shown(unknown)} is not in the vocabulary."
         )
 
 
@@ -86,7 +90,7 @@ def check_ids(vocabulary: dict[str, Any], *, where: str) -> None:
         if not isinstance(id, int) or isinstance(id, bool) or not 0 <= id < LARGEST_VOCABULARY:
             raise CheckpointError(
                 f"{where}: the id of {piece!r} should be a whole number below "
-                f"{LARGEST_VOCABULARY:,}, and is {id!r}."
+                f"{LARGEST_VOCABULARY:,}, and is {shown(id)}."
             )
     if len(set(vocabulary.values())) < len(vocabulary):
         id, times = Counter(vocabulary.values()).most_common(1)[0]
@@ -123,7 +127,7 @@ def _check_scored(vocabulary: list[Any], where: str) -> None:
         good = isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str)
         if not good or not isinstance(entry[1], int | float):
             raise CheckpointError(
-                f"{where}: a Unigram vocabulary is a list of [piece, score]; {entry!r} came."
+                f"{where}: a Unigram vocabulary is a list of [piece, score]; {shown(entry)} came."
             )
     if len(vocabulary) > LARGEST_VOCABULARY:
         raise CheckpointError(f"{where}: {len(vocabulary):,} pieces are too many.")
@@ -137,7 +141,7 @@ def _names(content: dict[str, Any], *, where: str) -> dict[str, str]:
         if value is None:
             continue
         if not isinstance(value, str):
-            raise CheckpointError(f"{where}: {name}_token should be a text, and is {value!r}.")
+            raise CheckpointError(f"{where}: {name}_token should be a text, and is {shown(value)}.")
         names[name] = value
     return names
 
@@ -145,6 +149,8 @@ def _names(content: dict[str, Any], *, where: str) -> dict[str, str]:
 def _template(value: Any) -> str | None:
     """The template itself; where a file has several by name, the one called default."""
     if isinstance(value, list):
-        named = {e.get("name"): e.get("template") for e in value if isinstance(e, dict)}
-        value = named.get("default")
+        named = (
+            e.get("template") for e in value if isinstance(e, dict) and e.get("name") == "default"
+        )
+        value = next(named, None)
     return value if isinstance(value, str) else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clearhead.errors import InputError
 from clearhead.files.json_file import read_json, write_json
+from clearhead.files.regular_file import LARGEST_TEXT
 from clearhead.files.text_file import write_text
 from clearhead.text.spelling import readable
 from clearhead.text.subwords.file import (
@@ -59,7 +60,7 @@ class SubwordTokenizer(Tokenizer):
     def from_file(cls, path: Path | str) -> SubwordTokenizer:
         """Read a ``tokenizer.json``, and the settings files that lie beside it."""
         path = Path(path)
-        content = read_json(path)
+        content = read_json(path, largest=LARGEST_TEXT)
         return cls.from_content(content, read_settings(path.parent), where=str(path))
 
     @classmethod

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clearhead.errors import InputError
+from clearhead.files.regular_file import read_regular_file
 from clearhead.training.random_seed import generator_for
 
 WHOLE_DOCUMENTS = 20  # from so many documents on, whole ones are held out for validation
+LARGEST = 1 << 35  # bytes of one file, which is read whole
 BEGINNING = 1 << 13  # bytes that decide whether a file is text
 
 
@@ -33,11 +35,15 @@ def read_documents(paths: Sequence[str | Path]) -> list[str]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; an ``InputError`` says why it cannot be read."""
+    """The text of a file; an ``InputError`` says why it cannot be read.
+
+    Pipes and devices are refused before they are opened.
+    """
+    data = read_regular_file(
+        path, "text", largest=LARGEST, may_be_empty=True, error_kind=InputError
+    )
     try:
-        return path.read_bytes().decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+        return data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path} is not UTF-8 text (byte {error.start}).", hint="convert it, e.g. with iconv."

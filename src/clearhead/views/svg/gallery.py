@@ -45,15 +45,15 @@ def _count(gallery: Gallery) -> int:
 
 
 def _mosaic(gallery: Gallery) -> np.ndarray:
-    layers, heads, size, _ = gallery.maps.shape
+    layers, heads, size, columns = gallery.maps.shape
     largest = np.maximum(gallery.maps.max(axis=(2, 3), keepdims=True), 1e-9)
     bright = np.sqrt(gallery.maps / largest).astype(np.float32)
-    step = size + GAP
-    image = np.full((layers * step, heads * step, 3), 255, dtype=np.uint8)
+    down, right = size + GAP, columns + GAP
+    image = np.full((layers * down, heads * right, 3), 255, dtype=np.uint8)
     for layer in range(layers):
         for head in range(len(gallery.names[layer])):
             part = colours_at(bright[layer, head])
-            image[layer * step :, head * step :][:size, :size] = part
+            image[layer * down :, head * right :][:size, :columns] = part
     return image
 
 

@@ -144,7 +144,7 @@ def _outputs(outputs: HeadOutputs, head: str, width: int) -> Iterator[Renderable
     by = "what each adds to Z" if outputs.projected else "their lengths, as W_O is not known here"
     yield Text(f"The heads' outputs {names}{through}", style="bold")
     yield Text(f"Shares by {by}", style=QUIET)
-    largest = max(one.share for one in outputs.heads)
+    largest = max(one.share for one in outputs.heads) or 1.0  # all outputs may be zeros
     room = max(8, width - 60)
     for number, one in enumerate(outputs.heads):
         mine = one.head == head

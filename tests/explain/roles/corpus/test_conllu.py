@@ -33,6 +33,12 @@ def test_text_is_put_together_where_it_is_missing_or_another() -> None:
         ([conllu_row("1", "They", "_", "_", "_", "_", "7", "x"), ""], "the head '7' is no word"),
         ([conllu_row("1", "They", "_", "_", "_", "_", "-1", "x"), ""], "the head '-1' is no word"),
         ([conllu_row("1-x", "They")], "'1-x' is no range of words"),
+        ([conllu_row("1", "They", "_", "_", "_", "_", "00", "x"), ""], "the head '00' is no word"),
+        ([conllu_row("1", "They", "_", "_", "_", "_", "9" * 5000), ""], "the head '9{39}…' is no"),
+        ([conllu_row("2-3", "They")], "a range of words from 1 on may come; 2-3 came"),
+        ([conllu_row("9" * 5000 + "-1", "They")], "'9{39}…' is no range of words"),
+        ([conllu_row("1-2", "They"), conllu_row("1-2", "They")], "from 1 on may come; 1-2 came"),
+        ([conllu_row("1", "x" * 10_001), ""], "a sentence of 10,001 characters; at most 10,000"),
         ([conllu_row("1-3", "They"), conllu_row("1", "Th"), ""], "ends at word 3, beyond"),
     ],
 )
@@ -44,5 +50,5 @@ def test_broken_files_are_refused_with_their_line(lines: list[str], said: str) -
 def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "latin.conllu"
     path.write_bytes("# text = café\n".encode("latin-1"))
-    with pytest.raises(InputError, match=r"is not UTF-8 \(byte"):
+    with pytest.raises(InputError, match=r"is not UTF-8 \(near line 1"):
         list(read_conllu(path))

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clearhead.errors import InputError
+from clearhead.explain.roles.corpus.cells import counted
 from clearhead.explain.roles.corpus.recognisers import recognised
-from clearhead.explain.roles.corpus.sentence import AnnotatedWord, Sentence, Span
+from clearhead.explain.roles.corpus.sentence import LONGEST, AnnotatedWord, Sentence, Span
+from clearhead.files.text_file import text_lines
 
 COLUMNS = 10
 
@@ -32,13 +34,7 @@ class _Rows:
 
 def read_conllu(path: Path) -> Iterator[Sentence]:
     """The sentences of a file, one after the other."""
-    try:
-        with path.open(encoding="utf-8-sig") as lines:
-            yield from conllu_sentences(lines, str(path))
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path} is not UTF-8 (byte {error.start}).", hint="CoNLL-U files are UTF-8."
-        ) from None
+    yield from conllu_sentences(text_lines(path, error_kind=InputError), str(path))
 
 
 def conllu_sentences(lines: Iterable[str], where: str = "CoNLL-U") -> Iterator[Sentence]:
@@ -69,19 +65,29 @@ def _take(rows: _Rows, line: str, number: int) -> None:
     if "." in name:
         return  # an empty node
     if "-" in name:
-        first, _, last = name.partition("-")
-        if not (first.isdecimal() and last.isdecimal() and int(first) < int(last)):
-            raise _broken(rows, number, f"{name!r} is no range of words")
-        rows.surfaces.append((int(first), int(last), form, glued))
+        rows.surfaces.append((*_range(rows, name, number), form, glued))
         return
-    if name != str(len(rows.words) + 1):
-        raise _broken(rows, number, f"word {len(rows.words) + 1} should come; {name!r} came")
+    place = len(rows.words) + 1
+    if name != str(place):
+        raise _broken(rows, number, f"word {place} should come; {_short(name)} came")
     if not form:
         raise _broken(rows, number, "the word has no form")
     rows.words.append(cells)
     rows.lines.append(number)
-    if not rows.surfaces or rows.surfaces[-1][1] < int(name):
-        rows.surfaces.append((int(name), int(name), form, glued))
+    if not rows.surfaces or rows.surfaces[-1][1] < place:
+        rows.surfaces.append((place, place, form, glued))
+
+
+def _range(rows: _Rows, name: str, number: int) -> tuple[int, int]:
+    """The first and the last word of a multiword token, which stands right before the first."""
+    first, last = (counted(part) for part in name.split("-", 1))
+    if first is None or last is None or not first < last:
+        raise _broken(rows, number, f"{_short(name)} is no range of words")
+    inside = rows.surfaces and rows.surfaces[-1][1] >= first
+    if first != len(rows.words) + 1 or inside:
+        place = len(rows.words) + 1
+        raise _broken(rows, number, f"a range of words from {place} on may come; {name} came")
+    return first, last
 
 
 def _sentence(rows: _Rows) -> Sentence:
@@ -89,6 +95,10 @@ def _sentence(rows: _Rows) -> Sentence:
     if last > len(rows.words):
         raise _broken(rows, rows.lines[-1], f"a multiword token ends at word {last}, beyond them")
     text, spans = _placed(rows)
+    if len(text) > LONGEST:
+        raise _broken(
+            rows, rows.lines[0], f"a sentence of {len(text):,} characters; at most {LONGEST:,} go"
+        )
     words = []
     for cells, number, (start, end) in zip(rows.words, rows.lines, spans, strict=True):
         relation = "" if cells[7] == "_" else cells[7]
@@ -102,10 +112,12 @@ def _head(rows: _Rows, cell: str, number: int) -> int | None:
     """The number of the head counted from 0; None for the root and where there is none."""
     if cell in ("_", "0"):
         return None
-    if not cell.isdecimal() or int(cell) > len(rows.words):
-        raise _broken(rows, number, f"the head {cell!r} is no word of a sentence of "
-                                    f"{len(rows.words)}")  # fmt: skip
-    return int(cell) - 1
+    head = counted(cell)
+    if head is None or head > len(rows.words):
+        raise _broken(
+            rows, number, f"the head {_short(cell)} is no word of a sentence of {len(rows.words)}"
+        )
+    return head - 1
 
 
 def _placed(rows: _Rows) -> tuple[str, list[Span]]:
@@ -126,6 +138,10 @@ def _placed(rows: _Rows) -> tuple[str, list[Span]]:
         else:
             return text, spans
     raise _broken(rows, rows.lines[0], "its forms do not stand in its text one after the other")
+
+
+def _short(cell: str) -> str:
+    return repr(cell if len(cell) <= 40 else f"{cell[:39]}…")
 
 
 def _broken(rows: _Rows, number: int, what: str) -> InputError:

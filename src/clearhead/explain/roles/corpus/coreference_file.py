@@ -13,17 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from clearhead.errors import InputError
+from clearhead.explain.roles.corpus.cells import counted
 from clearhead.explain.roles.corpus.recognisers import plain_sentence
-from clearhead.explain.roles.corpus.sentence import Sentence, Span
+from clearhead.explain.roles.corpus.sentence import LONGEST, Sentence, Span
+from clearhead.files.text_file import text_lines
 
 
 def read_coreference(path: Path) -> Iterator[Sentence]:
     """The sentences of a file."""
-    try:
-        with path.open(encoding="utf-8-sig") as lines:
-            yield from coreference_sentences(lines, str(path))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 (byte {error.start}).") from None
+    yield from coreference_sentences(text_lines(path, error_kind=InputError), str(path))
 
 
 def coreference_sentences(lines: Iterable[str], where: str = "TSV") -> Iterator[Sentence]:
@@ -41,6 +39,11 @@ def coreference_sentences(lines: Iterable[str], where: str = "TSV") -> Iterator[
                 hint="for example: The kids left, so they …<tab>20:24<tab>4:8",
             )
         text = cells[0]
+        if len(text) > LONGEST:
+            raise InputError(
+                f"{where}, line {number}: a text of {len(text):,} characters; at most {LONGEST:,} "
+                "go."
+            )
         pair = tuple(_span(cell, text, f"{where}, line {number}") for cell in cells[1:])
         if waiting is not None and waiting.text == text:
             waiting = replace(waiting, coreference=(*waiting.coreference, (pair[0], pair[1])))
@@ -54,9 +57,12 @@ def coreference_sentences(lines: Iterable[str], where: str = "TSV") -> Iterator[
 
 def _span(cell: str, text: str, where: str) -> Span:
     first, _, last = cell.strip().partition(":")
-    if not (first.isdecimal() and last.isdecimal()):
-        raise InputError(f"{where}: a span is start:end in characters, such as 4:8; {cell!r} came.")
-    start, end = int(first), int(last)
+    start, end = counted(first), counted(last)
+    if start is None or end is None:
+        short = cell if len(cell) <= 40 else f"{cell[:39]}…"
+        raise InputError(
+            f"{where}: a span is start:end in characters, such as 4:8; {short!r} came."
+        )
     if not 0 <= start < end <= len(text):
         raise InputError(
             f"{where}: the span {cell.strip()} does not lie in a text of {len(text)} characters."

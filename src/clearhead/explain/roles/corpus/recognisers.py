@@ -10,6 +10,7 @@ They use spelling alone, in English, and prefer precision to recall:
 
 from __future__ import annotations
 
+import bisect
 import re
 import unicodedata
 
@@ -78,9 +79,7 @@ def recognised(text: str) -> dict[str, tuple[Span, ...]]:
     """Return the spans that the recognisers find, by label; a date is not a number as well."""
     dates = tuple(found.span() for found in DATE.finditer(text))
     numbers = tuple(
-        found.span()
-        for found in NUMBER.finditer(text)
-        if not any(start < found.end() and found.start() < end for start, end in dates)
+        found.span() for found in NUMBER.finditer(text) if not _inside(dates, *found.span())
     )
     return {"date": dates, "number": numbers, "name": _names(text, dates)}
 
@@ -95,6 +94,12 @@ def is_punctuation(text: str) -> bool:
     return bool(text) and all(unicodedata.category(mark)[0] == "P" for mark in text)
 
 
+def _inside(spans: tuple[Span, ...], start: int, end: int) -> bool:
+    """Return whether a span shares a character with one of these, which are in order."""
+    before = bisect.bisect_left(spans, (end, 0))
+    return before > 0 and spans[before - 1][1] > start
+
+
 def _names(text: str, dates: tuple[Span, ...]) -> tuple[Span, ...]:
     """Runs of capitalised words; a single one only where the sentence does not begin."""
     runs: list[list[int]] = []
@@ -102,7 +107,7 @@ def _names(text: str, dates: tuple[Span, ...]) -> tuple[Span, ...]:
     for start, end in WordTokenizer.spans(text):
         word = text[start:end]
         capitalised = _CAPITALISED.fullmatch(word) is not None and word not in ("I", "I'm", "I’m")
-        dated = any(first < end and start < last for first, last in dates)
+        dated = _inside(dates, start, end)
         if capitalised and not dated:
             if runs and runs[-1][1] >= start - 1 and text[runs[-1][1] : start] in ("", " "):
                 runs[-1][1], runs[-1][3] = end, runs[-1][3] + 1

@@ -7,6 +7,7 @@ from dataclasses import astuple, dataclass, field
 from typing import Any
 
 Span = tuple[int, int]  # characters text[start:end]
+LONGEST = 10_000  # characters of a sentence; no model's context is that long for one
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,39 @@ class Sentence:
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> Sentence:
-        """Read what :meth:`to_plain` returned."""
+        """Read what :meth:`to_plain` returned.
+
+        Raises:
+            ValueError: (or TypeError, LookupError) it is something else.
+        """
+        text = _text(plain["text"])
+        words = tuple(_word(word, text, len(plain["words"])) for word in plain["words"])
         spans = {
-            label: tuple((start, end) for start, end in found)
+            label: tuple(_span(one, text) for one in found)
             for label, found in plain["spans"].items()
         }
-        links = tuple(((a[0], a[1]), (b[0], b[1])) for a, b in plain["coreference"])
-        words = tuple(AnnotatedWord(*word) for word in plain["words"])
-        return cls(plain["text"], words, spans, links)
+        links = tuple((_span(a, text), _span(b, text)) for a, b in plain["coreference"])
+        return cls(text, words, spans, links)
+
+
+def _word(plain: Any, text: str, words: int) -> AnnotatedWord:
+    word = AnnotatedWord(*plain)
+    _span([word.start, word.end], text)
+    for part in (word.text, word.pos, word.relation):
+        _text(part)
+    if word.head is not None and (type(word.head) is not int or not 0 <= word.head < words):
+        raise ValueError(f"the head {word.head!r:.40} is no word of the sentence")
+    return word
+
+
+def _span(plain: Any, text: str) -> Span:
+    start, end = plain
+    if type(start) is not int or type(end) is not int or not 0 <= start <= end <= len(text):
+        raise ValueError(f"a span from {start!r:.40} to {end!r:.40} in {len(text)} characters")
+    return start, end
+
+
+def _text(plain: Any) -> str:
+    if not isinstance(plain, str) or len(plain) > LONGEST:
+        raise ValueError(f"a text of at most {LONGEST:,} characters was wanted; {plain!r:.40} came")
+    return plain

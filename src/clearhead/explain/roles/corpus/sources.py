@@ -15,6 +15,7 @@ from clearhead.explain.roles.corpus.coreference_file import read_coreference
 from clearhead.explain.roles.corpus.plain_text import read_text, sentences_in
 from clearhead.explain.roles.corpus.recognisers import plain_sentence
 from clearhead.explain.roles.corpus.sentence import Sentence
+from clearhead.files.regular_file import regular_file_size
 
 CorpusLike: TypeAlias = str | Path | Iterable[str | Sentence] | None
 BUILT_IN = "built-in text"
@@ -72,9 +73,7 @@ def _is_path(text: str) -> bool:
 
 
 def _file(path: Path, spacy: Any) -> Corpus:
-    if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        raise InputError(f"{path} {what}; a file with text was wanted.")
+    regular_file_size(path, "text", may_be_empty=True, error_kind=InputError)
     facts = path.stat()
     key = f"{path.resolve()} {facts.st_size} {facts.st_mtime_ns}"
     if path.suffix in (".conllu", ".conll"):
