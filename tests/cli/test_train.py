@@ -53,7 +53,7 @@ def test_pairs_to_a_model_that_translates(tmp_path: Path) -> None:
                "--set", "encoder_layers=1", "--vocabulary", "270")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert f" translate --model {out}" in done.stdout
-    plan = json.loads((out / "training" / "run.json").read_text())
+    plan = json.loads((out / "training" / "run.json").read_text())["plan"]
     assert plan["settings"]["label_smoothing"] == 0.1
     shown = CliRunner().invoke(translate, ["-m", str(out), "--no-engine", "-n", "4", "number 7"])
     assert shown.exit_code == 0

@@ -11,12 +11,13 @@ import torch
 
 import clearhead as ch
 from clearhead.errors import CheckpointError
-from clearhead.training.checkpoint import averaged
+from clearhead.training.divergence import DivergedError
 from clearhead.training.events import Event, Finished, Sampled, Saved, Stepped, Validated
-from clearhead.training.loop import DivergedError, train_task
+from clearhead.training.loop import train_task
 from clearhead.training.plan import Plan
 from clearhead.training.prepare import prepare
 from clearhead.training.run_folder import RunFolder
+from clearhead.training.run_folder.checkpoint import averaged
 from clearhead.training.settings import TrainingSettings
 from clearhead.training.task import Task
 
@@ -72,7 +73,7 @@ def test_an_abandoned_run_continues_bit_for_bit(make: Make, tmp_path: Path) -> N
     task, settings = make()
     rest = list(train_task(task, settings, folder=RunFolder(tmp_path / "cut")))
     assert losses(rest) == whole[5:]  # from after step 4, which was validated
-    assert len(RunFolder(tmp_path / "cut").lines()) == len(whole)
+    assert len(RunFolder(tmp_path / "cut").log.lines()) == len(whole)
 
 
 def test_accumulation_changes_nothing(make: Make) -> None:

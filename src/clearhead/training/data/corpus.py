@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from clearhead.errors import InputError
+from clearhead.errors import CheckpointError, InputError
+from clearhead.files.regular_file import regular_file_size
 from clearhead.training.random_seed import generator_for
 
 WHOLE_DOCUMENTS = 20  # from so many documents on, whole ones are held out for validation
@@ -33,11 +34,17 @@ def read_documents(paths: Sequence[str | Path]) -> list[str]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; an ``InputError`` says why it cannot be read."""
+    """The text of a file; an ``InputError`` says why it cannot be read.
+
+    A pipe or a device is refused before it is opened: opening a pipe would wait forever.
+    """
     try:
+        regular_file_size(path, "text", may_be_empty=True)
         return path.read_bytes().decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except CheckpointError as error:
+        raise InputError(error.message, hint=error.hint) from None
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path} is not UTF-8 text (byte {error.start}).", hint="convert it, e.g. with iconv."

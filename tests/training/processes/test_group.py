@@ -66,7 +66,8 @@ def test_a_lost_process_ends_the_run_and_another_number_goes_on(
         process.join(PATIENCE)
     assert [process.exitcode for process in started[:2]] == [1, 1]
     said = (tmp_path / "lost-error-0").read_text()
-    assert "another process of this run has ended" in said and "--resume" in said
+    assert "process 2 of this run has ended, so process 0 cannot go on" in said
+    assert "--resume" in said
     started = start("--resume", "--out", str(folder), "--device", "cpu", ranks=2)
     for process in started:
         process.join(PATIENCE)
