@@ -41,7 +41,7 @@ WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "a
 MODEL = {
     "model": 8, "layers": 1, "heads": 2, "feed_forward": 8, "context": 8, "dropout": 0.1,
 }  # fmt: skip
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "steps": 24, "batch_tokens": 64, "validate_every": 4, "average": 3, "warmup": 3,
     "checkpoint_minutes": 0.002,
 }  # fmt: skip
@@ -64,14 +64,15 @@ class Count:
 class Harness:
     """One text, the undisturbed run of it, and disturbed ones."""
 
-    def __init__(self, place: Path, seed: int) -> None:
+    def __init__(self, place: Path, seed: int, settings: dict[str, Any] | None = None) -> None:
         self.place, self.generator, self.count = place, random.Random(seed), Count()
+        self.settings = SETTINGS if settings is None else settings
         self.text = place / "words.txt"
         lines = (" ".join(self.generator.choice(WORDS) for _ in range(7)) for _ in range(30))
         self.text.write_text("\n".join(lines))
         began = time.monotonic()
         whole = place / "whole"
-        assert _code(_fork(partial(self.live, whole))) == 0
+        assert exit_code(forked(partial(self.live, whole))) == 0
         self.seconds = time.monotonic() - began
         self.wanted = outcome(whole)
 
@@ -82,7 +83,7 @@ class Harness:
             given |= {"resume": True}
         else:
             given |= {"texts": self.text, "tokenizer": "characters", "model": MODEL,
-                      "settings": SETTINGS}  # fmt: skip
+                      "settings": self.settings}  # fmt: skip
         done = False
         for event in train(**given):
             if isinstance(event, Started) and newest is not None and event.step != newest:
@@ -98,7 +99,7 @@ class Harness:
         if RunFolder(folder).begun:
             options += ["--resume"]
         else:
-            changes = (MODEL | SETTINGS).items()
+            changes = (MODEL | self.settings).items()
             options += [str(self.text), "--tokenizer", "characters"]
             options += [word for name, value in changes for word in ("--set", f"{name}={value}")]
         try:
@@ -114,7 +115,7 @@ class Harness:
         folder = self.place / "killed"
         while True:
             newest = check_whole(folder)
-            process = _fork(partial(self.live, folder, newest))
+            process = forked(partial(self.live, folder, newest))
             self.count.lives += 1
             hit, code = self._disturb(process, [signal.SIGKILL])
             self.count.kills += hit
@@ -130,7 +131,7 @@ class Harness:
         while True:
             check_whole(folder)
             said.unlink(missing_ok=True)
-            process = _fork(partial(self.command, folder, said))
+            process = forked(partial(self.command, folder, said))
             self.count.lives += 1
             numbers = [self.generator.choice((signal.SIGINT, signal.SIGTERM))]
             if self.generator.random() < 0.2:
@@ -152,7 +153,7 @@ class Harness:
         for number in numbers:
             os.kill(process, number)
             time.sleep(self.generator.random() * 0.02 if len(numbers) > 1 else 0)
-        return True, _code(process)
+        return True, exit_code(process)
 
     def _check_words(
         self, folder: Path, said: Path, numbers: list[signal.Signals], code: int
@@ -222,7 +223,8 @@ def _left(folder: Path) -> str:
     return f"writing {parts[0]}" if parts else "between writes"
 
 
-def _fork(life: Callable[[], int]) -> int:
+def forked(life: Callable[[], int]) -> int:
+    """Start a process that does this and ends with the exit code that it returns."""
     process = os.fork()
     if process:
         return process
@@ -235,7 +237,8 @@ def _fork(life: Callable[[], int]) -> int:
         os._exit(code)
 
 
-def _code(process: int) -> int:
+def exit_code(process: int) -> int:
+    """Wait for a process; its exit code, negative after a signal."""
     deadline = time.monotonic() + LONGEST
     while time.monotonic() < deadline:
         found, status = os.waitpid(process, os.WNOHANG)

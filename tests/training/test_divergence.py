@@ -28,7 +28,8 @@ def test_what_is_not_finite() -> None:
 
 
 def test_a_loss_that_rises_is_told() -> None:
-    assert risen(run_of([2.0, 2.1] * 10 + [5.0, 5.1] * 10)) == pytest.approx((2.05, 5.05))
+    assert risen(run_of([2.0, 2.1] * 10 + [5.0, 5.1] * 10)) == pytest.approx((2.0, 5.05))
+    assert risen(run_of([2.0, 900.0, 700.0, 500.0] + [9.0, 40.0, 20.0, 1.0] * 5)) is not None
     assert risen(run_of([2.0, 9.0])) == (2.0, 9.0)
     assert risen(run_of([2.0, 2.1, 1.9, 2.0, 30.0])) == (2.0, 30.0)
 
@@ -41,4 +42,4 @@ def test_a_loss_that_falls_or_only_wavers_is_not() -> None:
     generator = random.Random(3)
     told = sum(risen(run_of([generator.gauss(3, 0.2) for _ in range(60)])) is not None
                for _ in range(200))  # fmt: skip
-    assert told < 14  # of runs that neither rise nor fall, a few per cent
+    assert told < 20  # of runs that neither rise nor fall, a few per cent

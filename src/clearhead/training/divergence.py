@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import fmean, variance
+from statistics import fmean, stdev
 
 from clearhead.errors import ClearheadError
 from clearhead.training.run_folder.progress import Progress
 
-MARGIN = 2.0  # standard errors by which the end must be above the beginning
-FEW = 8  # steps; with fewer, the losses of single steps are compared
-MARGIN_OF_FEW = 0.1  # of the first loss
+MARGIN = 2.0  # standard deviations by which the end must be above the beginning
+MOST = 0.5  # of the first loss: what is above it by so much has risen, however it wavers
+FEW, OF_FEW = 8, 0.1  # with fewer steps, the last loss must be above the first by this share
 
 
 class DivergedError(ClearheadError):
@@ -31,20 +31,22 @@ def check_finite(step: int, **values: float) -> None:
 
 
 def risen(progress: Progress) -> tuple[float, float] | None:
-    """The mean losses of the first and of the last steps, if the last are higher than chance.
+    """The loss of the first step and the mean of the last ones, if that is higher than by chance.
 
-    >>> risen(Progress(step=3, first=(2.0, 2.5, 3.0), recent=(2.0, 2.5, 3.0)))
+    The first step's loss is the model's before it has learned anything. How far single losses
+    waver is estimated from the last ones.
+
+    >>> risen(Progress(step=3, first=2.0, recent=(2.0, 2.5, 3.0)))
     (2.0, 3.0)
     """
-    if progress.step < 2:
+    if progress.first is None or progress.step < 2:
         return None
-    size = max(1, min(progress.step // 4, len(progress.first)))
-    start, end = progress.first[:size], progress.recent[-size:]
-    below, above = fmean(start), fmean(end)
-    return (below, above) if above > below + _noise(start, end, progress.step) else None
+    last = progress.recent[-max(1, progress.step // 4) :]
+    start, end = progress.first, fmean(last)
+    return (start, end) if end > start + _margin(start, last, progress.step) else None
 
 
-def _noise(start: Sequence[float], end: Sequence[float], steps: int) -> float:
+def _margin(start: float, last: Sequence[float], steps: int) -> float:
     if steps < FEW:
-        return MARGIN_OF_FEW * abs(start[0])
-    return MARGIN * math.sqrt((variance(start) + variance(end)) / len(start))
+        return OF_FEW * abs(start)
+    return min(MARGIN * stdev(last) * math.sqrt(1 + 1 / len(last)), MOST * abs(start))

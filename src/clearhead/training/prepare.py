@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -30,6 +28,7 @@ from clearhead.training.data.vocabulary import make_tokenizer
 from clearhead.training.initialisation import fresh_model
 from clearhead.training.plan import STORED, Plan
 from clearhead.training.run_folder import RunFolder
+from clearhead.training.scale import physical_memory
 from clearhead.training.settings import TrainingSettings
 from clearhead.training.sizes import language_config, pairs_config
 from clearhead.training.task import Task
@@ -203,20 +202,12 @@ def check_buildable(config: ModelConfig) -> None:
     count = config.vocab * config.model
     count += layers * config.model * (2 * config.feed_forward + 2 * width)
     count += config.context * config.model if config.positions == "learned" else 0
-    if 4 * count > _memory():
+    if 4 * count > physical_memory():
         raise InputError(
             f"a model of {count:,} parameters does not fit into the memory of this machine: its "
             f"weights alone take {4 * count / 1e9:,.0f} GB.",
             hint="choose a smaller model, layers, feed_forward, vocabulary or context.",
         )
-
-
-def _memory() -> float:
-    """The memory of this machine, in bytes; where it does not say, as much as one likes."""
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):
-        return math.inf
 
 
 def _special_ids(plan: Plan, tokenizer: Tokenizer, many: bool) -> dict[str, Any]:

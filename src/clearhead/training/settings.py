@@ -76,7 +76,7 @@ class TrainingSettings:
                 hint=f"settings: {', '.join(sorted(known))}",
             )
         check_values(fields)
-        return cls(**fields)
+        return cls(**{name: _number(name, value) for name, value in fields.items()})
 
 
 def check_values(fields: Mapping[str, Any]) -> None:
@@ -89,6 +89,12 @@ def check_values(fields: Mapping[str, Any]) -> None:
                 )
         elif value is not None or name not in OPTIONAL:
             _check_number(name, value)
+
+
+def _number(name: str, value: Any) -> Any:
+    """Whole numbers as floats where any number is allowed: 1 and 1.0 are the same setting."""
+    whole = name in WHOLE or not isinstance(value, int)
+    return value if whole else float(value)
 
 
 def _check_number(name: str, value: object) -> None:

@@ -22,7 +22,7 @@ from clearhead.training.run_folder.checksum import DamagedError, checksum_of_ten
 from clearhead.training.run_folder.log import EMPTY
 from clearhead.training.run_folder.progress import Facts, Progress
 
-PROGRESS = {"total": 13, "best": (2.5, 3), "milestones": (3,), "first": (3.0,), "recent": (2.0,)}
+PROGRESS = {"total": 13, "best": (2.5, 3), "milestones": (3,), "first": 3.0, "recent": (2.0,)}
 
 
 def checkpoint(step: int, value: float) -> Checkpoint:

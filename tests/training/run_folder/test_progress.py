@@ -14,7 +14,7 @@ def test_steps_and_losses_are_counted() -> None:
     for step in range(1, 31):
         progress.stepped(float(step))
     assert progress.step == 30
-    assert progress.first == tuple(map(float, range(1, MOST_LOSSES + 1)))
+    assert progress.first == 1.0
     assert progress.recent == tuple(map(float, range(31 - MOST_LOSSES, 31)))
 
 
@@ -47,7 +47,7 @@ def test_the_last_milestones_are_kept() -> None:
         ({"step": 7, "milestones": (5, 3)}, "in order"),
         ({"step": 7, "milestones": (11,)}, "remembers later ones"),
         ({"step": 7, "best": (1.0, 11)}, "remembers later ones"),
-        ({"first": (1.0,) * 21}, "at most 20 losses"),
+        ({"recent": (1.0,) * 21}, "at most 20 losses"),
     ],
 )
 def test_what_cannot_be(fields: dict[str, Any], message: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from clearhead.errors import CheckpointError, InputError
 from clearhead.files.regular_file import regular_file_size
 from clearhead.training.random_seed import generator_for
+from clearhead.training.scale import physical_memory
 
 WHOLE_DOCUMENTS = 20  # from so many documents on, whole ones are held out for validation
 BEGINNING = 1 << 13  # bytes that decide whether a file is text
@@ -39,7 +40,11 @@ def read_text(path: Path) -> str:
     A pipe or a device is refused before it is opened: opening a pipe would wait forever.
     """
     try:
-        regular_file_size(path, "text", may_be_empty=True)
+        size = regular_file_size(path, "text", may_be_empty=True)
+        if size > physical_memory():
+            raise InputError(
+                f"{path} has {size / 1e9:,.0f} GB, more than the memory of this machine."
+            )
         return path.read_bytes().decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST_LOSSES = 20  # kept of the beginning and of the end, to tell whether the loss has risen
+MOST_LOSSES = 20  # of the last steps, kept to tell whether the loss has risen
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Progress:
     stale: int = 0  # validations since the best one
     loss: float | None = None  # of the last validation
     milestones: tuple[int, ...] = ()
-    first: tuple[float, ...] = ()  # losses of the first steps
+    first: float | None = None  # the loss of the first step
     recent: tuple[float, ...] = ()  # losses of the last steps
 
     def __post_init__(self) -> None:
@@ -49,14 +49,13 @@ class Progress:
             raise ValueError("milestones are steps in order.")
         if max([0, *self.milestones, *([] if self.best is None else [self.best[1]])]) > self.step:
             raise ValueError(f"the run has had {self.step} steps, and remembers later ones.")
-        if max(len(self.first), len(self.recent)) > MOST_LOSSES:
+        if len(self.recent) > MOST_LOSSES:
             raise ValueError(f"at most {MOST_LOSSES} losses are kept.")
 
     def stepped(self, loss: float) -> None:
-        """Count a step, and keep its loss if it is one of the first or the last."""
+        """Count a step, and keep its loss: the first one, and the last ones."""
         self.step += 1
-        if len(self.first) < MOST_LOSSES:
-            self.first = (*self.first, loss)
+        self.first = loss if self.first is None else self.first
         self.recent = (*self.recent, loss)[-MOST_LOSSES:]
 
     def validated(self, loss: float) -> bool:
