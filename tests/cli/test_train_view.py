@@ -8,6 +8,7 @@ import pytest
 
 from clearhead.cli.train_view import TrainView
 from clearhead.training.events import Event, Finished, Sampled, Started, Stepped, Validated
+from clearhead.training.plan import Plan
 from clearhead.training.run_folder import RunFolder
 from clearhead.training.sizes import language_config
 
@@ -15,10 +16,10 @@ from clearhead.training.sizes import language_config
 def test_a_whole_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "run"
     folder = RunFolder(out)
-    folder.begin({})
-    folder.log({"step": 1, "loss": 3.0})
-    folder.log({"step": 1, "validation": 2.0})
     config = language_config("tiny", 1031)
+    folder.begin(Plan(), config, None)
+    folder.log.append({"step": 1, "loss": 3.0})
+    folder.log.append({"step": 1, "validation": 2.0})
     events: list[Event] = [
         Started(0, 1, 12_345, 7, config),
         Stepped(1, 3.0, 500, 0.25, 1.0, 0.5, 1),

@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
+from clearhead.training.plan import Plan
+from clearhead.training.prepare import prepare
+from clearhead.training.settings import TrainingSettings
+from clearhead.training.task import Task
+
 WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "and", "some", "more")
+SMALL = {"model": 16, "layers": 2, "heads": 2, "feed_forward": 24, "context": 16}
+SETTINGS = {
+    "steps": 12, "batch_tokens": 256, "validate_every": 4, "warmup": 3, "seed": 5, "average": 3,
+}  # fmt: skip
+Make = Callable[..., tuple[Task, TrainingSettings]]
 
 
 @pytest.fixture(scope="session")
@@ -40,3 +50,18 @@ def losses() -> Callable[[Path], list[tuple[int, str, float]]]:
         ]
 
     return read
+
+
+@pytest.fixture
+def make(text_file: Path) -> Make:
+    """Makes a tiny task with some settings changed."""
+
+    def made(**changes: object) -> tuple[Task, TrainingSettings]:
+        plan = Plan(
+            texts=(str(text_file),), tokenizer="characters", model=SMALL,
+            settings=SETTINGS | changes,
+        )  # fmt: skip
+        task, settings, _ = prepare(plan)
+        return task, settings
+
+    return made

@@ -3,41 +3,30 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+import time
 from pathlib import Path
 
 import pytest
 import torch
 
 import clearhead as ch
-from clearhead.errors import CheckpointError
-from clearhead.training.checkpoint import averaged
-from clearhead.training.events import Event, Finished, Sampled, Saved, Stepped, Validated
-from clearhead.training.loop import DivergedError, train_task
-from clearhead.training.plan import Plan
-from clearhead.training.prepare import prepare
+from clearhead.errors import CheckpointError, InputError
+from clearhead.training.divergence import DivergedError
+from clearhead.training.events import (
+    Event,
+    Finished,
+    Sampled,
+    Saved,
+    Started,
+    Stepped,
+    Stopped,
+    Validated,
+    Warned,
+)
+from clearhead.training.loop import train_task
 from clearhead.training.run_folder import RunFolder
-from clearhead.training.settings import TrainingSettings
-from clearhead.training.task import Task
-
-SMALL = {"model": 16, "layers": 2, "heads": 2, "feed_forward": 24, "context": 16}
-SETTINGS = {
-    "steps": 12, "batch_tokens": 256, "validate_every": 4, "warmup": 3, "seed": 5, "average": 3,
-}  # fmt: skip
-Make = Callable[..., tuple[Task, TrainingSettings]]
-
-
-@pytest.fixture
-def make(text_file: Path) -> Make:
-    def made(**changes: object) -> tuple[Task, TrainingSettings]:
-        plan = Plan(
-            texts=(str(text_file),), tokenizer="characters", model=SMALL,
-            settings=SETTINGS | changes,
-        )  # fmt: skip
-        task, settings, _ = prepare(plan)
-        return task, settings
-
-    return made
+from clearhead.training.run_folder.checkpoint import averaged
+from tests.training.conftest import Make
 
 
 def losses(events: list[Event]) -> list[float]:
@@ -72,7 +61,7 @@ def test_an_abandoned_run_continues_bit_for_bit(make: Make, tmp_path: Path) -> N
     task, settings = make()
     rest = list(train_task(task, settings, folder=RunFolder(tmp_path / "cut")))
     assert losses(rest) == whole[5:]  # from after step 4, which was validated
-    assert len(RunFolder(tmp_path / "cut").lines()) == len(whole)
+    assert len(RunFolder(tmp_path / "cut").log.lines()) == len(whole)
 
 
 def test_accumulation_changes_nothing(make: Make) -> None:
@@ -153,3 +142,88 @@ def test_other_settings_are_another_run(make: Make, tmp_path: Path) -> None:
     list(train_task(task, settings, folder=folder))
     with pytest.raises(CheckpointError, match="has other settings"):
         list(train_task(*make(clip=0.5), folder=folder))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_checkpoints_come_by_the_clock_and_change_nothing(make: Make, tmp_path: Path) -> None:
+    whole = list(train_task(*make(validate_every=5), folder=RunFolder(tmp_path / "whole")))
+    often = make(validate_every=5, checkpoint_minutes=1e-3)
+    events = []
+    for event in train_task(*often, folder=RunFolder(tmp_path / "often")):
+        events.append(event)
+        time.sleep(0.06)
+    saved = [event.step for event in events if isinstance(event, Saved)]
+    assert len(saved) > 8 > len([event for event in whole if isinstance(event, Saved)])
+    assert losses(events) == losses(whole)
+    finished, other = events[-1], whole[-1]
+    assert isinstance(finished, Finished) and isinstance(other, Finished)
+    assert (finished.loss, finished.weights) == (other.loss, other.weights)
+    kept = RunFolder(tmp_path / "often").checkpoints.steps()
+    assert kept == [5, 10, 11, 12]  # the milestones, and the two newest
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("step", [0, 3, 4, 12])
+def test_stopped_after_a_step_and_continued(make: Make, tmp_path: Path, step: int) -> None:
+    """Between validations, at one (which then comes first), and at the last step."""
+    whole = losses(list(train_task(*make(), folder=RunFolder(tmp_path / "whole"))))
+    first: list[Event] = []
+
+    def enough() -> bool:
+        return sum(isinstance(event, Stepped) for event in first) >= step
+
+    for event in train_task(*make(), folder=RunFolder(tmp_path / "cut"), stop=enough):
+        first.append(event)
+    path = RunFolder(tmp_path / "cut").checkpoints.path(step)
+    assert first[-1] == Stopped(step, path) and path.exists()
+    rest = list(train_task(*make(), folder=RunFolder(tmp_path / "cut")))
+    assert losses(first) + losses(rest) == whole
+    assert isinstance(rest[-1], Finished)
+    assert len(RunFolder(tmp_path / "cut").log.lines()) == len(whole)
+
+
+def test_stopped_without_a_folder(make: Make) -> None:
+    assert list(train_task(*make(), stop=lambda: True))[-1] == Stopped(0, None)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_run_is_made_longer(make: Make, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    list(train_task(*make(steps=8), folder=folder))
+    events = list(train_task(*make(steps=13), folder=folder))
+    assert [event.step for event in events if isinstance(event, Stepped)] == list(range(9, 14))
+    assert [event.total for event in events if isinstance(event, Stepped)] == [13] * 5
+    with pytest.raises(InputError, match="has had 13 steps already, so it cannot end after 8"):
+        list(train_task(*make(steps=8), folder=folder))
+    with pytest.raises(InputError, match=r"minutes already, so it cannot end after 0\.001"):
+        list(train_task(*make(steps=None, minutes=0.001), folder=folder))
+    events = list(train_task(*make(steps=None, minutes=1.0), folder=folder, stop=lambda: True))
+    assert isinstance(events[0], Started) and (events[0].step, events[0].total) == (13, None)
+
+
+def test_a_run_that_stopped_early_is_made_longer(make: Make, tmp_path: Path) -> None:
+    """More steps are a new beginning for its patience."""
+    folder = RunFolder(tmp_path / "run")
+    worse = {"validate_every": 1, "patience": 1, "matrix_learning_rate": 3.0, "learning_rate": 0.5}
+    events = list(train_task(*make(steps=50, **worse), folder=folder))
+    last = events[-1]
+    assert isinstance(last, Finished) and last.reason == "patience"
+    again = list(train_task(*make(steps=60, **worse), folder=folder))
+    assert sum(isinstance(event, Stepped) for event in again) >= 1
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_loss_that_rises_is_told(make: Make) -> None:
+    task, settings = make(
+        steps=24, optimiser="adamw", learning_rate=30.0, clip=0.0, validate_every=24, warmup=1,
+        schedule="inverse-square-root",
+    )  # fmt: skip
+    *_, warned, finished = list(train_task(task, settings))
+    assert isinstance(warned, Warned) and "the loss has risen" in warned.message
+    assert isinstance(finished, Finished) and finished.rose
+
+
+def test_a_validation_loss_that_is_no_number(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clearhead.training.loop.validation_loss", lambda *_: float("nan"))
+    with pytest.raises(DivergedError, match="at step 4 the validation loss is nan"):
+        list(train_task(*make()))

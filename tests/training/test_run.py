@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import clearhead as ch
 from clearhead.errors import ConfigError, InputError
 from clearhead.training.events import Event, Finished, Started, Stepped, Validated
 from clearhead.training.run import train
+from clearhead.training.settings import TrainingSettings
 
 MODEL = {"model": 12, "layers": 1, "heads": 2, "feed_forward": 20, "context": 16}
 SETTINGS = {"batch_tokens": 300, "validate_every": 3, "warmup": 1}
@@ -73,8 +75,8 @@ def test_resuming_with_other_values_is_refused(tmp_path: Path) -> None:
     resumed: dict[str, Any] = {"out": tmp_path / "run", "resume": True, "device": "cpu"}
     with pytest.raises(InputError, match="begun with other size: 'tiny', not 'small'"):
         train(**resumed, size="small")
-    with pytest.raises(InputError, match="begun with other settings"):
-        train(**resumed, steps=8)
+    with pytest.raises(InputError, match=r"begun with other clip: 1.0, not 0.5"):
+        train(**resumed, settings={"clip": 0.5})
     with pytest.raises(InputError, match="begun with other pairs"):
         train(PAIRS, **resumed, pairs=True)
     with pytest.raises(InputError, match="not those that the run began with"):
@@ -87,9 +89,10 @@ def test_defaults(tmp_path: Path) -> None:
     events = train(PAIRS, pairs=True, out=tmp_path / "run", device="cpu", vocabulary=270)
     next(events)
     events.close()
-    plan = json.loads((tmp_path / "run" / "training" / "run.json").read_text())
-    assert plan["settings"] == {"seed": 0, "label_smoothing": 0.1, "minutes": 1.5}
-    assert plan["texts"] == ["training/texts.jsonl"]
+    plan = json.loads((tmp_path / "run" / "training" / "run.json").read_text())["plan"]
+    wanted = {"seed": 0, "label_smoothing": 0.1, "minutes": 1.5, "steps": None}
+    assert plan["settings"] == dataclasses.asdict(TrainingSettings(minutes=1.5)) | wanted
+    assert plan["texts"] == ["texts.jsonl"]
 
 
 def test_nothing_is_left_by_a_run_that_cannot_begin(tmp_path: Path) -> None:
@@ -123,8 +126,10 @@ def test_leaving_early_closes_the_process_group(
 ) -> None:
     closed: list[bool] = []
     monkeypatch.setenv("WORLD_SIZE", "2")
+    group = "clearhead.training.processes.group"
+    store = distributed.HashStore()  # type: ignore[attr-defined]
+    monkeypatch.setattr(f"{group}.rendezvous", lambda *_, **__: iter([(store, 0, 2)]))
     monkeypatch.setattr(distributed, "init_process_group", lambda *_, **__: None)
-    monkeypatch.setattr(distributed, "get_rank", lambda: 0)
     monkeypatch.setattr(distributed, "destroy_process_group", lambda: closed.append(True))
     monkeypatch.setattr(
         "clearhead.training.run.train_task", lambda *_, **__: iter([Started, Stepped])

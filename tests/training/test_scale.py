@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from clearhead.errors import InputError
 from clearhead.models.config import ModelConfig
-from clearhead.training.scale import Machine, operations_per_token, parameters_of, training_cost
+from clearhead.training.scale import (
+    Machine,
+    operations_per_token,
+    parameters_of,
+    physical_memory,
+    training_cost,
+)
 
 CONFIG = ModelConfig(
     kind="decoder", vocab=11, context=7, model=4, layers=2, heads=2, feed_forward=3, gated=True,
@@ -39,3 +47,9 @@ def test_many_machines() -> None:
 def test_refusals() -> None:
     with pytest.raises(InputError, match="at least one machine"):
         training_cost(CONFIG, tokens=10, batch_tokens=10, machine=MACHINE, machines=0)
+
+
+def test_the_memory_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert physical_memory() > 2**28
+    monkeypatch.delattr("os.sysconf")
+    assert physical_memory() == math.inf

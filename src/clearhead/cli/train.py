@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 from clearhead.cli.help_texts import examples
 
 OUT = "trained"
+LOSS_ROSE = 3  # exit code
 
 
 @click.command("train", short_help="Train a model on your own texts.", epilog=examples(
@@ -24,15 +26,16 @@ OUT = "trained"
               "file, or one file with a tab in each line.")  # fmt: skip
 @click.option("--out", "-o", type=click.Path(), default=OUT, show_default=True,
               help="Folder of the run and of the trained model.")  # fmt: skip
-@click.option("--steps", type=int, help="Length of the run in steps.")
+@click.option("--steps", type=int, help="Length of the run in steps, counted from its beginning.")
 @click.option("--minutes", type=float, help="Length of the run in minutes.  [default: 1.5]")
-@click.option("--resume", is_flag=True, help="Continue the run in --out from its last checkpoint.")
+@click.option("--resume", is_flag=True, help="Continue the run in --out from its last checkpoint. "
+              "Only --steps and --minutes may differ: they make it longer.")  # fmt: skip
 @click.option("--from", "start_from", metavar="MODEL",
               help="Train this model further, instead of a new one.")  # fmt: skip
-@click.option("--size", default="tiny", show_default=True, metavar="NAME",
-              help="Size of a new model: tiny, small, base, paper-base or paper-big.")  # fmt: skip
-@click.option("--tokenizer", default="bpe", show_default=True, metavar="KIND",
-              help="bpe or characters, made from TEXT; or a folder with a tokenizer.")  # fmt: skip
+@click.option("--size", metavar="NAME", help="Size of a new model: tiny, small, base, paper-base "
+              "or paper-big.  [default: tiny]")  # fmt: skip
+@click.option("--tokenizer", metavar="KIND", help="bpe or characters, made from TEXT; or a folder "
+              "with a tokenizer.  [default: bpe]")  # fmt: skip
 @click.option("--vocabulary", type=int, metavar="N", help="Number of entries of a bpe vocabulary. "
               " [default: by the length of TEXT]")  # fmt: skip
 @click.option(
@@ -43,7 +46,7 @@ OUT = "trained"
 )
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Set a field of the "
               "model or of the training: --set layers=3. May be repeated.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@click.option("--seed", type=int, help="Random seed.  [default: 0]")
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, … or auto.")
 @click.option("--shard", is_flag=True, help="With torchrun: shard the model over all processes.")
 @click.option("--tensorboard", is_flag=True, help="Write TensorBoard files too.")
@@ -54,33 +57,46 @@ def command(
     """Train a model on TEXT: files, or folders of files.
 
     Without TEXT, it trains on the reference text that every Python installation has. The result is
-    a folder that generate, translate, look and transformers open. Ctrl-C loses nothing: --resume
-    continues the run.
+    a folder that generate, translate, look and transformers open. Ctrl-C loses nothing: the step is
+    finished and saved, and --resume continues the run.
+
+    The exit code is 0; 1 for an error; 2 for wrong usage; 3 if the loss is higher at the end than
+    at the beginning; 130 after Ctrl-C and 143 after SIGTERM.
     """
     from clearhead.cli.train_view import TrainView
     from clearhead.training.plan import sorted_fields
-    from clearhead.training.processes import is_first_process
+    from clearhead.training.processes import StopSignals, is_first_process
     from clearhead.training.run import train
 
-    model, settings = sorted_fields(dict(map(_change, changes)))
+    model, settings = sorted_fields(_changes(changes))
+    stop = StopSignals(armed=False)
     events = train(
         [Path(text) for text in texts] or None,
         validation=[Path(text) for text in validation] or None,
-        out=out, model=model, settings=settings, **options,
+        out=out, model=model, settings=settings, stop=stop, **options,
     )  # fmt: skip
-    if not is_first_process():
-        for _ in events:
-            pass
-        return
-    view = TrainView(Path(out), tensorboard=tensorboard)
+    view = TrainView(Path(out), tensorboard=tensorboard, silent=not is_first_process())
     try:
-        view.show(events)
-    except KeyboardInterrupt:
-        click.echo(f"\nstopped; to continue: clearhead train --resume --out {out}", err=True)
-        raise click.exceptions.Abort from None
+        with stop:
+            view.show(events, stop.arm)
+    except (KeyboardInterrupt, SystemExit) as end:
+        view.cut_off()
+        raise SystemExit(end.code if isinstance(end, SystemExit) else 130) from None
     finally:
         events.close()
-    view.finish()
+    if view.stopped is not None:
+        raise SystemExit(stop.exit_code)
+    if view.finish():
+        raise SystemExit(LOSS_ROSE)
+
+
+def _changes(texts: Sequence[str]) -> dict[str, Any]:
+    changes = [_change(text) for text in texts]
+    names = [name for name, _ in changes]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise click.UsageError(f"--set gives {', '.join(twice)} twice.")
+    return dict(changes)
 
 
 def _change(text: str) -> tuple[str, Any]:

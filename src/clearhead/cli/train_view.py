@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,17 @@ from clearhead.cli.looking_options import program
 from clearhead.errors import MissingExtraError
 from clearhead.files.text_file import write_text
 from clearhead.training.curve import Curve
-from clearhead.training.events import Event, Finished, Sampled, Started, Stepped, Validated
+from clearhead.training.events import (
+    Event,
+    Finished,
+    Sampled,
+    Started,
+    Stepped,
+    Stopped,
+    Validated,
+    Warned,
+)
+from clearhead.training.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -26,28 +36,45 @@ RECENT = 20  # steps that the shown loss and speed are the mean of
 class TrainView:
     """Listens to a run's events and shows them."""
 
-    def __init__(self, out: Path, *, tensorboard: bool) -> None:
-        self.out, self.tensorboard = out, tensorboard
+    def __init__(self, out: Path, *, tensorboard: bool, silent: bool = False) -> None:
+        self.out, self.tensorboard, self.silent = out, tensorboard, silent
         self.started: Started | None = None
         self.recent: deque[Stepped] = deque(maxlen=RECENT)
         self.validation = ""
         self.sample: Sampled | None = None
         self.finished: Finished | None = None
+        self.stopped: Stopped | None = None
         self.board: Any = None
 
-    def show(self, events: Iterator[Event]) -> None:
-        """Show every event as it comes."""
+    def show(self, events: Iterator[Event], begun: Callable[[], None] = lambda: None) -> None:
+        """Show every event as it comes; ``begun`` is called when the first one is there."""
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+        if self.silent:
+            self._listen(events, begun)
+            return
         columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
         console = Console(stderr=True)
         with Progress(*columns, console=console, transient=True) as bar:
             self.task = bar.add_task("", total=None)
             with waiting("reading the texts …"):
-                self._take(next(events), bar)
+                first = next(events)
+            begun()
+            self._take(first, bar)
             for event in events:
                 self._take(event, bar)
+        if self.stopped is not None:
+            self._say_how_to_go_on(self.stopped)
+
+    def _listen(self, events: Iterator[Event], begun: Callable[[], None]) -> None:
+        """Show nothing: another process does."""
+        for event in events:
+            begun()
+            if isinstance(event, Stopped):
+                self.stopped = event
+            elif isinstance(event, Finished):
+                self.finished = event
 
     def _take(self, event: Event, bar: Progress) -> None:
         if isinstance(event, Started):
@@ -67,9 +94,34 @@ class TrainView:
         elif isinstance(event, Sampled):
             self.sample = event
             click.echo(f"             {_one_line(event.prompt)} → {_one_line(event.text)}")
+        elif isinstance(event, Warned):
+            click.echo(f"Warning: {event.message}", err=True)
+            if event.hint is not None:
+                click.echo(f"Hint: {event.hint}", err=True)
+        elif isinstance(event, Stopped):
+            self.stopped = event
         elif isinstance(event, Finished):
             self.finished = event
         self._to_board(event)
+
+    def cut_off(self) -> None:
+        """Say how to go on after an end that was not waited for."""
+        if self.silent:
+            return
+        if not RunFolder(self.out).begun:
+            click.echo("stopped before the run began: nothing was written.", err=True)
+            return
+        click.echo(f"stopped at once; to continue from the last checkpoint: {self._resume()}",
+                   err=True)  # fmt: skip
+
+    def _say_how_to_go_on(self, stopped: Stopped) -> None:
+        click.echo(f"stopped after step {stopped.step}.", err=True)
+        if stopped.path is not None:
+            click.echo(f"checkpoint: {_shown(stopped.path)}", err=True)
+        click.echo(f"to continue: {self._resume()}", err=True)
+
+    def _resume(self) -> str:
+        return f"{program()} train --resume --out {shlex.quote(str(self.out))}"
 
     def _state(self, event: Stepped) -> str:
         loss = sum(step.loss for step in self.recent) / len(self.recent)
@@ -78,21 +130,25 @@ class TrainView:
         total = "" if event.total is None else f"/{event.total}"
         return f"step {event.step}{total}  loss {loss:.3f}{self.validation}  {speed:,.0f} tokens/s"
 
-    def finish(self) -> None:
-        """Show the curve and the command that tries the model."""
-        from clearhead.training.run_folder import RunFolder
+    def finish(self) -> bool:
+        """Show the curve and the command that tries the model; True if the loss has risen."""
+        assert self.finished is not None
+        if not self.silent:
+            self._show_result(self.finished)
+        return self.finished.rose
 
-        assert self.started is not None and self.finished is not None
+    def _show_result(self, finished: Finished) -> None:
+        assert self.started is not None
         folder = RunFolder(self.out)
-        curve = Curve.from_log(folder.lines())
+        curve = Curve.from_log(folder.log.lines())
         picture = folder.inside / "curve.svg"
         write_text(picture, curve.svg(f"{self.out.name}: loss"))
         click.echo("\n" + curve.text() + "\n")
-        if self.finished.loss is not None:
+        if finished.loss is not None:
             click.echo(
-                f"validation loss {self.finished.loss:.4f}, weights of {self.finished.weights}"
+                f"validation loss {finished.loss:.4f}, weights of {finished.weights}"
                 + (" (stopped early: no new best for a while)"
-                   if self.finished.reason == "patience" else "")
+                   if finished.reason == "patience" else "")
             )  # fmt: skip
         click.echo(f"loss curve: {_shown(picture)}")
         if self.board is not None:

@@ -72,6 +72,24 @@ class Finished:
     loss: float | None
     weights: str  # which weights the final model has: of which step, or averaged
     folder: Path | None = None
+    rose: bool = False  # the loss at the end is above that of the beginning
 
 
-Event: TypeAlias = Started | Stepped | Validated | Sampled | Saved | Finished
+@dataclass(frozen=True)
+class Stopped:
+    """Somebody stopped the run before its end. ``path`` is the checkpoint that continues it."""
+
+    step: int
+    path: Path | None
+
+
+@dataclass(frozen=True)
+class Warned:
+    """Something is wrong that does not stop the run: a damaged file, a loss that rises."""
+
+    step: int
+    message: str
+    hint: str | None = None
+
+
+Event: TypeAlias = Started | Stepped | Validated | Sampled | Saved | Stopped | Warned | Finished

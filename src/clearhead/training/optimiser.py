@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, distribute_tensor
@@ -61,23 +63,51 @@ class Optimiser:
             for what, value in held.items()
         }
 
-    def restore(self, state: dict[str, Tensor]) -> None:
-        """Restore a state that :meth:`state` returned."""
-        wanted = {name: parameter for parameter, name in self._names.items()}
-        owner = {
-            parameter: part
+    def restore(self, state: dict[str, Tensor], *, begun: bool = True) -> None:
+        """Restore a state that :meth:`state` returned; before the first step there is none.
+
+        Raises:
+            CheckpointError: the state is not that of this model's parameters.
+        """
+        wanted = self._names_of_state() if begun else {}
+        known = {key for keys in wanted.values() for key in keys}
+        halves = [key for keys in wanted.values() if set(keys) & set(state) for key in keys]
+        odd = sorted((set(state) - known) | (set(halves) - set(state)))
+        if odd:
+            raise CheckpointError(
+                f"the optimiser state in the checkpoint is not this model's: {len(odd)} entries "
+                f"are missing or unknown, such as {odd[0][:80]!r}."
+            )
+        for (part, parameter), keys in wanted.items():
+            for key in keys:
+                if key in state:
+                    what = key.rpartition("/")[2]
+                    _check_state(key, state[key], () if what == "step" else parameter.shape)
+                    part.state[parameter][what] = like(state[key], parameter, what)
+
+    def _names_of_state(self) -> dict[tuple[torch.optim.Optimizer, nn.Parameter], list[str]]:
+        """For each parameter the names of its state; one that never had a gradient has none."""
+        return {
+            (part, parameter): [f"{self._names[parameter]}/{what}" for what in STATE[type(part)]]
             for part in self._parts
             for group in part.param_groups
             for parameter in group["params"]
         }
-        for key, value in state.items():
-            name, _, what = key.rpartition("/")
-            if name not in wanted:
-                raise CheckpointError(
-                    f"the checkpoint has optimiser state of {name}, which the model does not have."
-                )
-            parameter = wanted[name]
-            owner[parameter].state[parameter][what] = like(value, parameter, what)
+
+
+STATE: dict[type, tuple[str, ...]] = {
+    Muon: ("momentum",),
+    torch.optim.AdamW: ("step", "exp_avg", "exp_avg_sq"),
+}
+
+
+def _check_state(key: str, value: Tensor, shape: Sequence[int]) -> None:
+    if tuple(value.shape) != tuple(shape) or not value.is_floating_point():
+        raise CheckpointError(
+            f"the optimiser state {key[:80]!r} in the checkpoint has the shape "
+            f"{tuple(value.shape)} and the dtype {value.dtype}; wanted numbers of the shape "
+            f"{tuple(shape)}."
+        )
 
 
 def whole(value: Tensor) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +12,7 @@ from clearhead.training.settings import TrainingSettings
 
 MODEL_FIELDS = {field.name for field in dataclasses.fields(ModelConfig)}
 SETTING_FIELDS = {field.name for field in dataclasses.fields(TrainingSettings)}
-STORED = {"texts": "training/texts.jsonl", "validation": "training/validation.jsonl"}
+STORED = {"texts": "texts.jsonl", "validation": "validation.jsonl"}  # in the run's folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +20,8 @@ class Plan:
     """Texts (none: Python's own reference) or pairs, a size, and the fields that differ from it.
 
     ``start_from`` is a model to train further, instead of a size and a tokenizer. ``texts`` and
-    ``validation`` are paths; the two of ``STORED`` are files of the run's own folder.
+    ``validation`` are absolute paths; the two of ``STORED`` are files of the run's own folder.
+    ``settings`` of a run that has begun are complete, so that another default changes nothing.
     """
 
     texts: tuple[str, ...] = ()
@@ -39,21 +39,12 @@ class Plan:
     def __post_init__(self) -> None:
         if self.pairs and not self.texts:
             raise InputError("pairs come from two files, or from one with a tab in each line.")
+        if not 0 < self.held_out <= 0.5:
+            raise InputError(f"held_out must be above 0 and at most 0.5; got {self.held_out}.")
 
     def to_fields(self) -> dict[str, Any]:
         """As plain values."""
         return dataclasses.asdict(self)
-
-    @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> Plan:
-        """The plan that :meth:`to_fields` described."""
-        try:
-            plain: dict[str, Any] = {
-                name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()
-            }
-            return cls(**plain)
-        except TypeError as error:
-            raise InputError(f"training/run.json is not the plan of a run: {error}.") from None
 
 
 def sorted_fields(changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -67,36 +58,3 @@ def sorted_fields(changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
         )
     model = {name: value for name, value in changes.items() if name in MODEL_FIELDS}
     return model, {name: value for name, value in changes.items() if name not in MODEL_FIELDS}
-
-
-def check_fields(model: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    """Refuse names that a model, or its training, does not have."""
-    for what, given, known, other in (
-        ("model", model, MODEL_FIELDS, SETTING_FIELDS),
-        ("settings", settings, SETTING_FIELDS, MODEL_FIELDS),
-    ):
-        unknown = sorted(set(given) - known)
-        if not unknown:
-            continue
-        elsewhere = "settings" if what == "model" else "model"
-        misplaced = set(unknown) <= other
-        raise ConfigError(
-            f"{what} has no field {', '.join(unknown)}.",
-            hint=f"it belongs into {elsewhere}." if misplaced else ", ".join(sorted(known)),
-        )
-
-
-def check_same(asked: Plan, begun: Plan) -> None:
-    """Refuse to resume a run with other values than it began with; defaults ask for nothing."""
-    plain = Plan().to_fields()
-    wanted, kept = asked.to_fields(), begun.to_fields()
-    for name, value in wanted.items():
-        if isinstance(value, dict):
-            differ = any(kept[name].get(key) != changed for key, changed in value.items())
-        else:
-            differ = value not in (plain[name], kept[name])
-        if differ:
-            raise InputError(
-                f"the run was begun with other {name}: {kept[name]!r}, not {value!r}.",
-                hint=f"leave {name} out to resume it, or begin a new run.",
-            )

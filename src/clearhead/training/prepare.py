@@ -14,9 +14,10 @@ from clearhead.checkpoints.load import Loaded, load
 from clearhead.errors import InputError
 from clearhead.generation.beam_search import beam_search
 from clearhead.generation.generate import generate
+from clearhead.models.build import build
+from clearhead.models.config import ModelConfig
 from clearhead.models.decoder import Decoder
 from clearhead.models.encoder_decoder import EncoderDecoder
-from clearhead.text.folder import load_tokenizer
 from clearhead.text.tokenizer import Tokenizer
 from clearhead.training.data.corpus import held_out, python_reference, read_documents
 from clearhead.training.data.packed_batches import PackedBatches, in_order
@@ -26,12 +27,15 @@ from clearhead.training.data.text_pairs import held_out_pairs, read_pairs
 from clearhead.training.data.vocabulary import make_tokenizer
 from clearhead.training.initialisation import fresh_model
 from clearhead.training.plan import STORED, Plan
+from clearhead.training.run_folder import RunFolder
+from clearhead.training.scale import physical_memory
 from clearhead.training.settings import TrainingSettings
 from clearhead.training.sizes import language_config, pairs_config
 from clearhead.training.task import Task
 
 MANY_DOCUMENTS = 20  # from so many on, a token that begins each is worth learning
 PROMPT, WRITTEN = 8, 60  # tokens of a sample
+MOST_LAYERS = 10_000  # building more takes hours
 Trainee = Decoder | EncoderDecoder
 
 
@@ -39,15 +43,15 @@ def prepare(
     plan: Plan,
     *,
     device: torch.device | str = "cpu",
-    folder: Path | None = None,
+    folder: RunFolder | None = None,
     content: Mapping[str, Content] | None = None,
 ) -> tuple[Task, TrainingSettings, str]:
     """The task and settings of a plan, and the fingerprint of its data.
 
-    A tokenizer that is in the run's ``folder`` already is taken from there. ``content`` holds the
+    A run that is resumed has its tokenizer and its config in its ``folder``. ``content`` holds the
     ``texts`` and the ``validation`` texts that are not yet in a file.
     """
-    settings = TrainingSettings.from_fields(plan.settings)
+    settings = TrainingSettings.from_fields(dict(plan.settings))
     make = _pairs_task if plan.pairs else _language_task
     read = partial(_read, plan=plan, folder=folder, content=content or {})
     task, ids = make(plan, settings, torch.device(device), folder, read)
@@ -60,13 +64,13 @@ def prepare(
     return task, settings, fingerprint
 
 
-def _read(name: str, plan: Plan, folder: Path | None, content: Mapping[str, Content]) -> Any:
+def _read(name: str, plan: Plan, folder: RunFolder | None, content: Mapping[str, Content]) -> Any:
     """The ``texts`` or the ``validation`` texts: documents, or pairs."""
     if name in content:
         return content[name]
     paths: tuple[str, ...] = getattr(plan, name)
     if folder is not None and paths == (STORED[name],):
-        return from_lines(folder / paths[0], pairs=plan.pairs)
+        return from_lines(folder.checked(paths[0]), pairs=plan.pairs)
     if plan.pairs:
         return read_pairs(paths)
     return read_documents(paths) if paths else python_reference()
@@ -76,7 +80,7 @@ def _language_task(
     plan: Plan,
     settings: TrainingSettings,
     device: torch.device,
-    folder: Path | None,
+    folder: RunFolder | None,
     read: Callable[[str], list[str]],
 ) -> tuple[Task, Any]:
     documents = read("texts")
@@ -108,7 +112,7 @@ def _pairs_task(
     plan: Plan,
     settings: TrainingSettings,
     device: torch.device,
-    folder: Path | None,
+    folder: RunFolder | None,
     read: Callable[[str], list[tuple[str, str]]],
 ) -> tuple[Task, Any]:
     pairs = read("texts")
@@ -143,30 +147,67 @@ def _pairs_task(
 
 
 def _trainee(
-    plan: Plan, settings: TrainingSettings, texts: Sequence[str], many: bool, folder: Path | None
+    plan: Plan,
+    settings: TrainingSettings,
+    texts: Sequence[str],
+    many: bool,
+    folder: RunFolder | None,
 ) -> tuple[Any, Tokenizer]:
-    """The model to train, fresh or from a checkpoint, and its tokenizer."""
+    """The model to train: of the run in the folder, of a model to train further, or fresh."""
+    if folder is not None:
+        return _resumed(plan, settings, folder)
     if plan.start_from is not None:
-        loaded = load(plan.start_from)
-        if loaded.tokenizer is None:
-            raise InputError(f"{plan.start_from} has no tokenizer, so texts mean nothing to it.")
-        if plan.model:
-            raise InputError(
-                "a model that is trained further keeps its shape; only training can be changed.",
-                hint=f"leave out {', '.join(plan.model)}.",
-            )
-        return loaded.model, loaded.tokenizer
-    if folder is not None and (folder / "config.json").exists():
-        tokenizer = load_tokenizer(folder)
-    else:
-        tokenizer = make_tokenizer(
-            plan.tokenizer, texts, size=plan.vocabulary, add_bos=many and not plan.pairs,
-            add_eos=plan.pairs,
-        )  # fmt: skip
+        return _loaded(plan.start_from)
+    tokenizer = make_tokenizer(
+        plan.tokenizer, texts, size=plan.vocabulary, add_bos=many and not plan.pairs,
+        add_eos=plan.pairs,
+    )  # fmt: skip
     config = (pairs_config if plan.pairs else language_config)(
         plan.size, tokenizer.size, **(_special_ids(plan, tokenizer, many) | plan.model)
     )
+    check_buildable(config)
     return fresh_model(config, settings.seed), tokenizer
+
+
+def _resumed(plan: Plan, settings: TrainingSettings, folder: RunFolder) -> tuple[Any, Tokenizer]:
+    """The model that the run's record describes; its weights come from a checkpoint."""
+    config = ModelConfig.from_fields(folder.record().model)
+    check_buildable(config)
+    if folder.checkpoints.steps():
+        return build(config), folder.tokenizer()
+    if plan.start_from is None:
+        return fresh_model(config, settings.seed), folder.tokenizer()
+    model, _ = _loaded(plan.start_from)
+    if model.config != config:
+        raise InputError(
+            f"{plan.start_from} is not the model that the run began with.",
+            hint="restore it, or begin a new run.",
+        )
+    return model, folder.tokenizer()
+
+
+def _loaded(name: str) -> tuple[Any, Tokenizer]:
+    loaded = load(name)
+    if loaded.tokenizer is None:
+        raise InputError(f"{name} has no tokenizer, so texts mean nothing to it.")
+    return loaded.model, loaded.tokenizer
+
+
+def check_buildable(config: ModelConfig) -> None:
+    """Refuse a model that no machine could build, before trying it for hours."""
+    layers = config.layers + (config.encoder_layers or 0)
+    if layers > MOST_LAYERS:
+        raise InputError(f"a model of {layers} layers cannot be trained; at most {MOST_LAYERS}.")
+    width = config.heads * config.head_width
+    count = config.vocab * config.model
+    count += layers * config.model * (2 * config.feed_forward + 2 * width)
+    count += config.context * config.model if config.positions == "learned" else 0
+    if 4 * count > physical_memory():
+        raise InputError(
+            f"a model of {count:,} parameters does not fit into the memory of this machine: its "
+            f"weights alone take {4 * count / 1e9:,.0f} GB.",
+            hint="choose a smaller model, layers, feed_forward, vocabulary or context.",
+        )
 
 
 def _special_ids(plan: Plan, tokenizer: Tokenizer, many: bool) -> dict[str, Any]:

@@ -5,7 +5,9 @@ The command ``clearhead train`` is this function with a progress bar.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+import dataclasses
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,13 @@ import torch
 from clearhead.errors import InputError
 from clearhead.training.data.source import Content, Given, Source, source_of, to_lines
 from clearhead.training.events import Event
-from clearhead.training.loop import train_task
-from clearhead.training.plan import STORED, Plan, check_fields, check_same
+from clearhead.training.loop import never, train_task
+from clearhead.training.options import check_begin, check_fields, check_used, resumed
+from clearhead.training.plan import STORED, Plan
 from clearhead.training.prepare import prepare
-from clearhead.training.processes import Processes, device_of, together
+from clearhead.training.processes import device_of, together
 from clearhead.training.run_folder import RunFolder
+from clearhead.training.settings import LENGTH
 
 DEFAULT_MINUTES = 1.5
 PAIR_SETTINGS = {"label_smoothing": 0.1}  # as in Vaswani et al. 2017, section 5.4
@@ -30,18 +34,19 @@ def train(
     out: str | Path = "trained",
     pairs: bool = False,
     validation: Given | None = None,
-    size: str = "tiny",
-    tokenizer: str | Path = "bpe",
+    size: str | None = None,
+    tokenizer: str | Path | None = None,
     vocabulary: int | None = None,
     start_from: str | Path | None = None,
     steps: int | None = None,
     minutes: int | float | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     device: str | torch.device = "auto",
     resume: bool = False,
     shard: bool = False,
     model: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
+    stop: Callable[[], bool] = never,
 ) -> Generator[Event, None, None]:
     """Train a model on texts or pairs of texts, step by step, and save it in a folder.
 
@@ -56,28 +61,37 @@ def train(
             ``(source, target)`` strings, two ``Path`` of files that belong together line by line,
             or one file with a tab in each line.
         validation: texts to validate on, given as ``texts`` are; else a tenth is held out.
-        size: tiny, small, base, paper-base or paper-big.
-        tokenizer: bpe or characters, made from the texts; or a folder that has a tokenizer.
+        size: tiny, small, base, paper-base or paper-big; tiny unless given.
+        tokenizer: bpe or characters, made from the texts; or a folder that has a tokenizer. bpe
+            unless given.
         vocabulary: number of entries of a bpe vocabulary; chosen by the length of the texts.
-        start_from: a model to train further (a name, folder or file, as for ``ch.load``).
+        start_from: a model to train further (a name, folder or file, as for ``ch.load``). It keeps
+            its shape and its tokenizer: the three arguments above are refused beside it.
         steps, minutes: the length of the run, in one of the two; 1.5 minutes unless given.
-        seed: the random seed.
+        seed: the random seed; 0 unless given.
         device: cpu, cuda, … or auto.
-        resume: continue the run in ``out`` from its last checkpoint. The run keeps the values
-            that it began with; a different value is refused.
+        resume: continue the run in ``out`` from its last checkpoint. ``steps`` or ``minutes``,
+            counted from the beginning of the run, make it longer. Everything else stays as it
+            began; a different value is refused.
         shard: under torchrun, shard the model over all processes (FSDP) instead of copying it.
         model: fields of :class:`~clearhead.ModelConfig` that differ from the size's.
         settings: fields of :class:`~clearhead.training.settings.TrainingSettings`.
+        stop: asked after each step. As soon as it is true, the run writes a checkpoint and ends
+            with ``Stopped``. ``threading.Event().is_set`` will do;
+            :class:`~clearhead.training.StopSignals` is true after Ctrl-C or SIGTERM.
 
     Yields:
         ``Started``, then ``Stepped``, ``Validated``, ``Saved`` and ``Sampled`` as they happen, and
-        at last ``Finished``, whose ``folder`` holds the model: ``ch.load(folder)``.
+        at last ``Finished``, whose ``folder`` holds the model: ``ch.load(folder)``; or ``Stopped``.
+        ``Warned`` where something is wrong that does not stop the run.
 
     Raises:
         InputError: the arguments contradict each other, the texts cannot be read, or ``out`` is
             not empty.
         ConfigError: a field or a value that a model or its training does not have.
-        CheckpointError: the folder cannot be written, or its checkpoints are of another run.
+        CheckpointError: the folder cannot be written, a file in it is damaged, or its checkpoints
+            are of another run.
+        InUseError: another process trains in this folder.
         DivergedError: the loss is no longer a finite number.
 
     >>> import tempfile
@@ -91,56 +105,68 @@ def train(
     """
     sources = {name: source_of(given, pairs=pairs)
                for name, given in (("texts", texts), ("validation", validation))}  # fmt: skip
-    chosen = _settings(settings or {}, steps, minutes, seed)
+    chosen = _settings(settings or {}, steps=steps, minutes=minutes, seed=seed)
     check_fields(model or {}, chosen)
     folder = RunFolder(out)
     asked: dict[str, Any] = {
         "texts": _paths("texts", sources), "validation": _paths("validation", sources),
-        "size": size, "tokenizer": _name(tokenizer), "vocabulary": vocabulary,
-        "start_from": None if start_from is None else _name(start_from),
-        "model": dict(model or {}), "settings": chosen,
+        "pairs": pairs, "size": size, "tokenizer": _name(tokenizer), "vocabulary": vocabulary,
+        "start_from": _name(start_from), "model": dict(model or {}), "settings": chosen,
     }  # fmt: skip
     if resume:
-        plan = Plan.from_fields(folder.plan())
-        asked["texts"] = asked["texts"] or plan.texts
-        check_same(Plan(**asked, pairs=pairs or plan.pairs), plan)
+        record = folder.record()
+        plan = resumed(asked, record.plan, record.model)
     else:
-        asked["settings"] = _with_defaults(chosen, pairs)
-        plan = Plan(**asked, pairs=pairs)
+        check_begin(asked)
+        plan = _new_plan(asked)
     content = {name: source.content for name, source in sources.items() if source.content}
-    return _events(plan, folder, content, device_of(device), shard)
+    return _events(_Asked(plan, asked, content, resume), folder, device_of(device), shard, stop)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Asked:
+    """What was asked for: the plan, the options as they were given, and texts that are strings."""
+
+    plan: Plan
+    options: Mapping[str, Any]
+    content: Mapping[str, Content]
+    resume: bool
 
 
 def _events(
-    plan: Plan,
+    asked: _Asked,
     folder: RunFolder,
-    content: Mapping[str, Content],
     device: torch.device,
     shard: bool,
+    stop: Callable[[], bool],
 ) -> Generator[Event, None, None]:
-    """Begin or continue the run; leaving the generator closes the group of processes."""
-    with together(device, sharded=shard) as processes:
-        begun = plan.fingerprint is not None
-        if processes.writes and not begun:
+    """Begin or continue the run; leaving the generator ends the lock and the group of processes."""
+    with ExitStack() as stack:
+        processes = stack.enter_context(together(device, sharded=shard))
+        if processes.writes and asked.resume:
+            stack.enter_context(folder.locked())
+        elif processes.writes:
             folder.check_new()
         task, settings, fingerprint = prepare(
-            plan, device=device, folder=folder.folder, content=content
-        )
-        if not begun:
-            _begin(plan, folder, content, fingerprint, processes)
-        yield from train_task(task, settings, folder=folder, processes=processes)
+            asked.plan, device=device, folder=folder if asked.resume else None,
+            content=asked.content,
+        )  # fmt: skip
+        if not asked.resume:
+            check_used(asked.options, task.model.config, settings)
+            if processes.writes:  # only now: a run that cannot begin leaves nothing behind
+                stack.enter_context(folder.locked())
+                begun = dataclasses.replace(
+                    asked.plan, settings=dataclasses.asdict(settings), fingerprint=fingerprint
+                )
+                stored = {STORED[name]: to_lines(given) for name, given in asked.content.items()}
+                folder.begin(begun, task.model.config, task.tokenizer, stored)
+        yield from train_task(task, settings, folder=folder, processes=processes, stop=stop)
 
 
-def _begin(
-    plan: Plan,
-    folder: RunFolder,
-    content: Mapping[str, Content],
-    fingerprint: str,
-    processes: Processes,
-) -> None:
-    if processes.writes:
-        stored = {STORED[name]: to_lines(given) for name, given in content.items()}
-        folder.begin(plan.to_fields() | {"fingerprint": fingerprint}, stored)
+def _new_plan(asked: Mapping[str, Any]) -> Plan:
+    """The plan of a new run; its settings are complete once they are checked."""
+    given = {name: value for name, value in asked.items() if value is not None}
+    return Plan(**given | {"settings": _with_defaults(asked["settings"], asked["pairs"])})
 
 
 def _paths(name: str, sources: Mapping[str, Source]) -> tuple[str, ...]:
@@ -148,32 +174,27 @@ def _paths(name: str, sources: Mapping[str, Source]) -> tuple[str, ...]:
     return source.paths if source.content is None else (STORED[name],)
 
 
-def _settings(
-    settings: Mapping[str, object],
-    steps: int | None,
-    minutes: int | float | None,
-    seed: int,
-) -> dict[str, object]:
-    """The settings with the arguments of their names; what is at its default is left out."""
-    if steps is not None and minutes is not None:
-        raise InputError(
-            f"give steps or minutes, not both; got steps={steps} and minutes={minutes}."
-        )
-    arguments = {"steps": steps, "minutes": minutes, "seed": seed or None}
+def _settings(settings: Mapping[str, object], **arguments: Any) -> dict[str, object]:
+    """The settings, together with the arguments of their names."""
     given: dict[str, object] = {name: v for name, v in arguments.items() if v is not None}
     twice = sorted(set(given) & set(settings))
     if twice:
         raise InputError(f"{', '.join(twice)} is given twice: as an argument and in settings.")
-    return dict(settings) | given
+    all_of_them = dict(settings) | given
+    lengths = {name: all_of_them[name] for name in LENGTH if all_of_them.get(name) is not None}
+    if len(lengths) > 1:
+        said = " and ".join(f"{name}={value}" for name, value in lengths.items())
+        raise InputError(f"give steps or minutes, not both; got {said}.")
+    return all_of_them
 
 
 def _with_defaults(chosen: dict[str, object], pairs: bool) -> dict[str, object]:
     length: dict[str, object] = {"minutes": DEFAULT_MINUTES}
-    if {"steps", "minutes"} & set(chosen):
+    if any(chosen.get(name) is not None for name in LENGTH):
         length = {}
-    return {"seed": 0} | (PAIR_SETTINGS if pairs else {}) | length | chosen
+    return (PAIR_SETTINGS if pairs else {}) | length | chosen
 
 
-def _name(given: str | Path) -> str:
+def _name(given: str | Path | None) -> str | None:
     """A name as it is; a path so that it is found from everywhere."""
     return str(given.absolute()) if isinstance(given, Path) else given

@@ -15,6 +15,8 @@ The assumptions:
 
 from __future__ import annotations
 
+import math
+import os
 from dataclasses import dataclass
 
 import torch
@@ -101,3 +103,11 @@ def training_cost(
     step = computing + max(0.0, sent / machine.network - OVERLAP * computing)
     days = tokens / batch_tokens * step / DAY
     return Cost(machines, memory, memory <= machine.memory, sent, step, days)
+
+
+def physical_memory() -> float:
+    """The memory of this machine, in bytes; infinite where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
+from clearhead.arguments import shown
 from clearhead.errors import ConfigError
 
 ScheduleName: TypeAlias = Literal["cosine", "inverse-square-root", "linear"]
@@ -47,6 +48,7 @@ class TrainingSettings:
     label_smoothing: float = 0.0
     # validation, checkpoints, random seed
     validate_every: int = 100
+    checkpoint_minutes: float = 5.0  # between checkpoints, apart from those of validations
     average: int = 1  # checkpoints that are kept and, at the end, averaged
     seed: int = 0
     precision: Precision = "auto"
@@ -74,7 +76,7 @@ class TrainingSettings:
                 hint=f"settings: {', '.join(sorted(known))}",
             )
         check_values(fields)
-        return cls(**fields)
+        return cls(**{name: _number(name, value) for name, value in fields.items()})
 
 
 def check_values(fields: Mapping[str, Any]) -> None:
@@ -83,23 +85,31 @@ def check_values(fields: Mapping[str, Any]) -> None:
         if name in NAMES:
             if value not in get_args(NAMES[name]):
                 raise ConfigError(
-                    f"{name} is one of {', '.join(get_args(NAMES[name]))}; got {value!r}."
+                    f"{name} is one of {', '.join(get_args(NAMES[name]))}; got {shown(value)}."
                 )
         elif value is not None or name not in OPTIONAL:
             _check_number(name, value)
+
+
+def _number(name: str, value: Any) -> Any:
+    """Whole numbers as floats where any number is allowed: 1 and 1.0 are the same setting."""
+    whole = name in WHOLE or not isinstance(value, int)
+    return value if whole else float(value)
 
 
 def _check_number(name: str, value: object) -> None:
     kinds = int if name in WHOLE else int | float
     if isinstance(value, bool) or not isinstance(value, kinds):
         kind = "a whole number" if name in WHOLE else "a number"
-        raise ConfigError(f"{name} must be {kind}; got {value!r}.")
+        raise ConfigError(f"{name} must be {kind}; got {shown(value)}.")
     low, high = RANGES[name]
-    if not (math.isfinite(value) and low <= value <= high):
+    if abs(value) > LARGEST or not (math.isfinite(value) and low <= value <= high):
         most = "" if high == math.inf else f" and at most {high:g}"
-        raise ConfigError(f"{name} must be at least {low:g}{most}; got {value}.")
+        raise ConfigError(f"{name} must be at least {low:g}{most}; got {shown(value)}.")
 
 
+LENGTH = ("steps", "minutes")
+CHANGEABLE = (*LENGTH, "checkpoint_minutes")  # of a run that is resumed
 NAMES: dict[str, Any] = {
     "optimiser": OptimiserName,
     "schedule": ScheduleName,
@@ -110,6 +120,7 @@ WHOLE = {
     "steps", "patience", "batch_tokens", "accumulation", "warmup", "validate_every", "average",
     "seed",
 }  # fmt: skip
+LARGEST = 2**62
 _SHARE, _COUNT, _RATE = (0.0, 1.0), (1, math.inf), (1e-12, 1e3)
 RANGES: dict[str, tuple[float, float]] = {
     "steps": _COUNT, "minutes": (1e-3, math.inf), "patience": _COUNT, "batch_tokens": _COUNT,
@@ -117,5 +128,6 @@ RANGES: dict[str, tuple[float, float]] = {
     "momentum": (0.0, 0.9999), "beta_1": (0.0, 0.9999), "beta_2": (0.0, 0.99999),
     "weight_decay": (0.0, 10.0), "clip": (0.0, math.inf), "warmup": (0, math.inf),
     "cooldown": _SHARE, "floor": _SHARE, "label_smoothing": (0.0, 0.99),
-    "validate_every": _COUNT, "average": (1, 1000), "seed": (0, 2**62),
+    "validate_every": _COUNT, "checkpoint_minutes": (1e-3, math.inf), "average": (1, 1000),
+    "seed": (0, 2**62),
 }  # fmt: skip

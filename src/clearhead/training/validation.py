@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -20,16 +20,19 @@ def validation_loss(
     processes: Processes,
     device: torch.device,
     precision: AbstractContextManager[Any],
-) -> float:
+    stop: Callable[[], bool] = lambda: False,
+) -> float | None:
     """The mean loss of a token, in nats, without label smoothing; each process takes its share.
 
     All processes compute the same number of batches, because sharded models need all processes at
-    once; a batch that is computed only for that does not count.
+    once; a batch that is computed only for that does not count. None as soon as ``stop()`` is true.
     """
     total, tokens = 0.0, 0
     mine = range(processes.rank, len(batches), processes.count)
     with precision:
         for number in range(-(-len(batches) // processes.count)):
+            if stop():
+                return None
             counts = number < len(mine)
             batch = batches[mine[number] if counts else 0].to(device)
             loss = float(objective(batch))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,16 @@ def test_holding_out() -> None:
 
 def test_the_reference_text_is_there() -> None:
     assert sum(map(len, python_reference())) > 300_000
+
+
+def test_a_file_that_cannot_be_a_text(tmp_path: Path) -> None:
+    """A pipe would wait forever; a file of a terabyte with nothing in it would fill the memory."""
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(InputError, match="is not an ordinary file"):
+        read_documents([tmp_path / "pipe"])
+    with pytest.raises(InputError, match="more than the memory of this machine"):
+        read_documents([tmp_path / "huge"])
+    with pytest.raises(InputError, match="is not an ordinary file"):
+        read_documents([Path("/dev/zero")])

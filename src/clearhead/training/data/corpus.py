@@ -8,9 +8,9 @@ from pathlib import Path
 from clearhead.errors import InputError
 from clearhead.files.regular_file import read_regular_file
 from clearhead.training.random_seed import generator_for
+from clearhead.training.scale import physical_memory
 
 WHOLE_DOCUMENTS = 20  # from so many documents on, whole ones are held out for validation
-LARGEST = 1 << 35  # bytes of one file, which is read whole
 BEGINNING = 1 << 13  # bytes that decide whether a file is text
 
 
@@ -37,10 +37,10 @@ def read_documents(paths: Sequence[str | Path]) -> list[str]:
 def read_text(path: Path) -> str:
     """The text of a file; an ``InputError`` says why it cannot be read.
 
-    Pipes and devices are refused before they are opened.
+    Pipes and devices are refused before they are opened, and files that do not fit into memory.
     """
     data = read_regular_file(
-        path, "text", largest=LARGEST, may_be_empty=True, error_kind=InputError
+        path, "text", largest=physical_memory(), may_be_empty=True, error_kind=InputError
     )
     try:
         return data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")

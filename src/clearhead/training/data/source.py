@@ -15,12 +15,13 @@ a file that exists could mean either, and is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from clearhead.errors import CheckpointError, InputError
+from clearhead.files.json_file import parse_json
 from clearhead.training.data.corpus import read_text
 
 Given: TypeAlias = str | Path | Sequence[str] | Sequence[Path] | Sequence[tuple[str, str]]
@@ -130,11 +131,29 @@ def to_lines(content: Content) -> str:
 
 
 def from_lines(path: Path, *, pairs: bool) -> Content:
-    """The texts or pairs that :func:`to_lines` wrote."""
-    try:
-        items: Iterable[Any] = map(json.loads, read_text(path).splitlines())
-        return [(source, target) for source, target in items] if pairs else list(items)
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
-        raise CheckpointError(f"{path} is damaged: {error}.") from None
+    """The texts or pairs that :func:`to_lines` wrote.
+
+    Raises:
+        CheckpointError: the file holds something else.
+    """
+    items: list[Any] = []
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        try:
+            item = parse_json(line) if line else None
+        except ValueError as error:
+            raise CheckpointError(f"{path} is damaged at line {number}: {error}.") from None
+        if line:
+            items.append(tuple(item) if pairs and isinstance(item, list) else item)
+    wanted = _is_pair if pairs else _is_text
+    if not items or not all(map(wanted, items)):
+        what = "pairs" if pairs else "texts"
+        raise CheckpointError(f"{path} is damaged: it should hold {what}, one in each line.")
+    return items
+
+
+def _is_text(item: object) -> bool:
+    return isinstance(item, str)
+
+
+def _is_pair(item: object) -> bool:
+    return isinstance(item, tuple) and len(item) == 2 and all(map(_is_text, item))

@@ -29,6 +29,8 @@ def make_tokenizer(
             raise InputError("a vocabulary size is for bpe; with characters, the texts decide it.")
         return CharacterTokenizer.from_texts(texts, add_bos=add_bos, add_eos=add_eos)
     if kind != "bpe":
+        if size is not None:
+            raise InputError(f"a vocabulary size is for bpe; the tokenizer in {kind} has its own.")
         if not Path(kind).is_dir():
             raise InputError(f"a tokenizer is bpe, characters or a folder with one; got {kind!r}.")
         return load_tokenizer(kind)

@@ -18,11 +18,13 @@ import torch
 from torch import distributed, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from clearhead.errors import ClearheadError, InputError
 from clearhead.layers.block import Block
 from clearhead.training.objectives import Objective
+from clearhead.training.processes.presence import Presence
 
 TIMEOUT = timedelta(minutes=30)  # how long one process may wait for another
 
@@ -75,8 +77,7 @@ class Processes:
         if self.count == 1:
             return list(values)
         numbers = torch.tensor(values, dtype=torch.float64, device=_communication_device())
-        with explained():
-            distributed.all_reduce(numbers)
+        distributed.all_reduce(numbers)
         return numbers.tolist()
 
     def agree(self, value: float) -> float:
@@ -114,32 +115,56 @@ def device_of(name: str | torch.device) -> torch.device:
 
 @contextmanager
 def together(device: torch.device, *, sharded: bool = False) -> Iterator[Processes]:
-    """The processes that torchrun started, connected; without torchrun, just this one."""
+    """The processes that torchrun started, connected; without torchrun, just this one.
+
+    Raises:
+        InputError: a model is to be sharded over one process.
+        LostProcessError: another process has ended; it says which.
+    """
     count = int(os.environ.get("WORLD_SIZE", "1"))
+    if count == 1 and sharded:
+        raise InputError(
+            "a model is sharded over several processes, and there is one.",
+            hint="start it with torchrun --nproc-per-node, or leave --shard (shard=True) out.",
+        )
     if count == 1:
         yield ALONE
         return
-    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
     try:
-        with explained():
-            yield Processes(distributed.get_rank(), count, sharded)
+        store, rank, _ = next(rendezvous("env://", timeout=TIMEOUT))
+    except (ValueError, RuntimeError) as error:
+        raise InputError(
+            f"the {count} processes cannot be connected: {error}",
+            hint="start them with torchrun, which sets what they need; or unset WORLD_SIZE.",
+        ) from None
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    distributed.init_process_group(
+        backend, store=store, rank=rank, world_size=count, timeout=TIMEOUT
+    )
+    try:
+        with Presence(store, rank, count) as presence, _explained(presence):
+            yield Processes(rank, count, sharded)
     finally:
         distributed.destroy_process_group()
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Turn a broken connection into an error that says that another process has ended."""
+def _explained(presence: Presence) -> Iterator[None]:
+    """Turn a broken connection into an error that says which other process has ended, and why."""
     try:
         yield
     except (RuntimeError, distributed.DistError) as error:
         if not _lost(error):
+            presence.leave(error)
             raise
         raise LostProcessError(
-            "another process of this run has ended, so this one cannot go on.",
+            f"{presence.who_is_gone()}, so process {presence.rank} cannot go on.",
             hint="the last checkpoint is whole: start the same command with --resume, with any "
             "number of processes.",
         ) from error
+    except Exception as error:
+        presence.leave(error)
+        raise
 
 
 def _lost(error: Exception) -> bool:
