@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
+from clearhead.cli import interrupts
 from clearhead.cli.help_texts import examples
+from clearhead.cli.printing import say
 
 OUT = "trained"
 
@@ -62,6 +64,7 @@ def command(
     from clearhead.training.processes import is_first_process
     from clearhead.training.run import train
 
+    interrupts.be_patient()  # a checkpoint is written first
     model, settings = sorted_fields(dict(map(_change, changes)))
     events = train(
         [Path(text) for text in texts] or None,
@@ -76,7 +79,7 @@ def command(
     try:
         view.show(events)
     except KeyboardInterrupt:
-        click.echo(f"\nstopped; to continue: clearhead train --resume --out {out}", err=True)
+        say(f"\nstopped; to continue: clearhead train --resume --out {out}", err=True)
         raise click.exceptions.Abort from None
     finally:
         events.close()

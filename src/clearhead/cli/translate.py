@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -14,6 +13,7 @@ from clearhead.cli.generate import not_utf8
 from clearhead.cli.help_texts import SectionedCommand, examples
 from clearhead.cli.loading import load_model
 from clearhead.cli.preparing import prepare_engine
+from clearhead.cli.printing import write, write_json
 from clearhead.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def command(
     prepare_engine(loaded, engine)
     for text in texts or _lines():
         if not text.strip():
-            click.echo()
+            write("")
             continue
         found = beam_search(
             loaded, text, beams=beams, best=best, max_tokens=max_tokens,
@@ -92,6 +92,6 @@ def _show(text: str, found: list[Hypothesis], as_json: bool) -> None:
     for hypothesis in found:
         if as_json:
             fields = {"source": text} | asdict(hypothesis)
-            click.echo(json.dumps(fields, ensure_ascii=False))
+            write_json(fields)
         else:
-            click.echo(hypothesis.text)
+            write(hypothesis.text)

@@ -36,7 +36,7 @@ METHODS = [name for methods in ATTRIBUTES.values() for name in methods] * 3
 METHODS += sorted(
     {name for kind in (str, list, dict, tuple, int, float, range) for name in dir(kind)}
 )
-FILTER_NAMES = sorted(CHARGED_FILTERS) + ["charged_loop", "charged_text", "charged_compare"]
+FILTER_NAMES = [*CHARGED_FILTERS, "charged_loop", "charged_text", "charged_compare"]
 TEST_NAMES = sorted(name for name in CHARGED_TESTS if name.isidentifier())
 GLOBALS = [
     "range",

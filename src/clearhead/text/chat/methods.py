@@ -101,9 +101,9 @@ def _of_markup(price: Price) -> Price:
     return doubled
 
 
-_LINEAR = """capitalize casefold lower swapcase title upper isalnum isalpha isascii isdecimal
-isdigit isidentifier islower isnumeric isprintable isspace istitle isupper startswith endswith removeprefix
-removesuffix"""
+_LINEAR = """capitalize casefold lower swapcase title upper startswith endswith removeprefix
+removesuffix isalnum isalpha isascii isdecimal isdigit isidentifier islower isnumeric isprintable
+isspace istitle isupper"""
 _TEXT: dict[str, Price] = {
     **dict.fromkeys(_LINEAR.split(), _linear),
     **dict.fromkeys(("strip", "lstrip", "rstrip"), _strip),

@@ -19,9 +19,12 @@ MOST_NODES = 8_000  # of a template: about 80,000 characters
 LONGEST = 100_000  # characters of a template
 DEEPEST = 25  # statements inside statements
 
-_ALLOWED = frozenset(
-    ["Template", "Output", "TemplateData", "For", "If", "Macro", "CallBlock", "FilterBlock", "With", "Assign", "AssignBlock", "Name", "NSRef", "Const", "Tuple", "List", "Dict", "Pair", "Keyword", "CondExpr", "Filter", "Test", "Call", "Getitem", "Getattr", "Slice", "Concat", "Compare", "Operand", "Mul", "Div", "FloorDiv", "Add", "Sub", "Mod", "Pow", "And", "Or", "Not", "Neg", "Pos", "Continue", "Break", "Scope"]
+_STATEMENTS = (
+    "Output For If Macro CallBlock FilterBlock With Assign AssignBlock Continue Break Scope"
 )
+_VALUES = """Const TemplateData Name NSRef Tuple List Dict Pair Keyword CondExpr Filter Test Call
+Getitem Getattr Slice Concat Compare Operand Mul Div FloorDiv Add Sub Mod Pow And Or Not Neg Pos"""
+_ALLOWED = frozenset(["Template", *_STATEMENTS.split(), *_VALUES.split()])
 
 
 class Rewriting(NodeTransformer):
