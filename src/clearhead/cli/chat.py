@@ -49,7 +49,8 @@ def command(model: str, engine: bool | None, system: str | None, **options: Any)
     """Talk with a model. From a pipe, every line is one message.
 
     In a chat, /reset starts a new conversation, /save FILE writes the conversation as JSON, and
-    /exit leaves. Ctrl-C ends an answer.
+    /exit leaves. Ctrl-C ends an answer. On a terminal, characters that would command it are shown
+    as signs; a pipe gets the answers as they are.
     """
     loaded = load_model(model)
     from clearhead.generation.session import Session

@@ -37,12 +37,12 @@ def listen() -> None:
     read, write = os.pipe()
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_hear, args=(read,), daemon=True).start()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def settled() -> None:
-    """Ctrl-C has done its work: an answer of a chat ended, or the command is ending."""
+    """Ctrl-C has done its work and the command goes on: it only ended an answer of a chat."""
     global _last_settled
     _last_settled = time.monotonic()
 
@@ -54,12 +54,13 @@ def be_patient() -> None:
 
 
 def leave() -> NoReturn:
-    """End the process now, with one line."""
-    from clearhead.files.atomic_write import discard_unfinished
-
-    discard_unfinished()
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
+    """End the process now, with one line. Nothing here may wait for another thread."""
+    writing = sys.modules.get("clearhead.files.atomic_write")  # an import could wait
+    if writing is not None and hasattr(writing, "discard_unfinished"):
+        writing.discard_unfinished()
+    if threading.current_thread() is threading.main_thread():
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()  # which waits for the reader of a pipe
     with suppress(OSError):
         if os.isatty(2):
             os.write(2, _SHOW_CURSOR)

@@ -86,11 +86,10 @@ def main() -> None:
     The exit code is 0, 1 for an error of ours, 2 for wrong usage, 130 after Ctrl-C.
     """
     guard()
-    interrupts.listen()
     try:
+        interrupts.listen()
         cli.main(prog_name="clearhead", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
-        interrupts.settled()
         interrupts.leave()
     except click.ClickException as error:
         message = io.StringIO()

@@ -51,7 +51,8 @@ def command(
 ) -> None:  # fmt: skip
     """Translate every TEXT, or every line of standard input from a pipe.
 
-    An encoder-decoder model turns one text into another: a translation, a date, a correction.
+    An encoder-decoder model turns one text into another: a translation, a date, a correction. On a
+    terminal, characters that would command it are shown as signs; a pipe gets the text as it is.
     """
     if not texts and sys.stdin.isatty():
         raise click.UsageError("a text is missing: give it as an argument or from a pipe.")
