@@ -1,6 +1,6 @@
 """``python -m clearhead``: the command line."""
 
-from clearhead.cli.main import main
+from clearhead.cli.start import main
 
 if __name__ == "__main__":
     main()

@@ -19,6 +19,8 @@ Every error that clearhead raises on purpose says what was wanted, what came and
 
 from __future__ import annotations
 
+from clearhead.visible import visible_text
+
 
 class ClearheadError(Exception):
     """Base of everything that clearhead raises on purpose; ``hint`` says what to do about it."""
@@ -59,7 +61,7 @@ class WeightNamesError(CheckpointError):
         for title, names in (("missing", missing), ("unexpected", unexpected)):
             if names:
                 lines.append(f"  {len(names)} {title}:")
-                lines.extend(f"    {name}" for name in names)
+                lines.extend(f"    {visible_text(name)}" for name in names)
         super().__init__("\n".join(lines), hint="is config.json the one of these weights?")
 
 

@@ -20,4 +20,4 @@ def test_two_texts_as_json(decoder_folder: Path) -> None:
     done = CliRunner().invoke(
         command, ["the door", "the books", "-m", str(decoder_folder), "--json", "-"]
     )
-    assert done.exit_code == 0 and json.loads(done.output)
+    assert done.exit_code == 0 and json.loads(done.stdout)

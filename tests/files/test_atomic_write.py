@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clearhead.files.atomic_write import atomic_write, temporary_path
+from clearhead.files.atomic_write import atomic_write, discard_unfinished, temporary_path
 
 
 def test_the_new_file_replaces_the_old_one(tmp_path: Path) -> None:
@@ -72,3 +72,11 @@ def test_temporary_names_differ_and_are_hidden(tmp_path: Path) -> None:
     assert first.parent == tmp_path
     assert first.name.startswith(".a.")
     assert (first.suffix, second.suffix) == (".part", ".old")
+
+
+def test_a_process_that_ends_at_once_leaves_no_temporary_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), atomic_write(tmp_path / "file") as temporary:
+        temporary.write_text("half")
+        discard_unfinished()
+        assert list(tmp_path.iterdir()) == []
+    discard_unfinished()  # nothing is left to do

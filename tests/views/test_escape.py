@@ -5,7 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from clearhead.views.escape import markup_text, script_json, visible_text
+from clearhead.views.escape import markup_text, plain_json, script_json
+from clearhead.visible import visible_text
 
 HOSTILE = [
     "</script><script>alert(1)</script>", "<!--", "-->", "]]>", "\u2028\u2029", "\"'`", "&amp;",
@@ -27,6 +28,19 @@ def test_script_data_cannot_end_its_script_and_comes_back_whole(text: str) -> No
     assert escaped.isascii()
     assert not set("<>&") & set(escaped)
     assert json.loads(escaped) == {text: [text, 1.5, None]}
+
+
+def test_script_data_cannot_turn_the_text_around_it() -> None:
+    text = "a\u202eb\u2066\u200f\\u202e\\"
+    assert json.loads(script_json([text])) == ["a�b��\\u202e\\"]
+    assert "202e" not in markup_text("\u202e") and markup_text("\u202e") == "�"
+
+
+def test_json_shows_every_character_and_stays_the_same() -> None:
+    data = ["\x1b\x7f\x9b\u202e\u200b\ufeffé"]
+    shown = plain_json(json.dumps(data, ensure_ascii=False))
+    assert shown == '["\\u001b\\u007f\\u009b\\u202e\\u200b\\ufeffé"]'
+    assert json.loads(shown) == data
 
 
 def test_control_characters_are_shown_by_their_pictures() -> None:

@@ -1,7 +1,8 @@
 """The command line: one small module for each command. The order in which to read them:
 
 ====================================================  ==========================================
-``main``                                              finds the command, shows errors
+``start``, ``main``                                   finds the command, shows errors
+``printing``, ``interrupts``                          the one way to the terminal; Ctrl-C
 ``help_texts``, ``sampling_options``,                 options and texts that commands share
 ``looking_options``
 ``loading``, ``preparing``                            lines and bars for those who wait

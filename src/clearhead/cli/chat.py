@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clearhead.cli import interrupts
 from clearhead.cli.generate import not_utf8, show_stream
 from clearhead.cli.help_texts import SectionedCommand, examples
 from clearhead.cli.loading import load_model
 from clearhead.cli.preparing import prepare_engine
+from clearhead.cli.printing import say
 from clearhead.cli.sampling_options import sampling_options
 from clearhead.errors import InputError
 
@@ -50,7 +52,8 @@ def command(model: str, engine: bool | None, system: str | None, **options: Any)
 
     Options that are not given come from the model's files, if those have them. In a chat, /reset
     starts a new conversation, /save FILE writes the conversation as JSON, and /exit leaves. Ctrl-C
-    ends an answer.
+    ends an answer. On a terminal, characters that would command it are shown as signs; a pipe gets
+    the answers as they are.
     """
     loaded = load_model(model)
     limited = options["file_settings"] and loaded.generation.limits_length
@@ -68,7 +71,7 @@ def command(model: str, engine: bool | None, system: str | None, **options: Any)
     if typed:
         with suppress(ImportError):  # not everywhere; it gives input() arrow keys and a history
             import readline  # noqa: F401
-        click.secho(COMMANDS, dim=True, err=True)
+        say(COMMANDS, dim=True, err=True)
     while (line := _line(typed)) is not None:
         if line.strip() == "/exit":
             return
@@ -108,7 +111,7 @@ class Conversation:
         elif word == "/save":
             self.save(rest.strip())
         elif word.startswith("/"):
-            click.echo(f"{word} is not a command: {COMMANDS}.", err=True)
+            say(f"{word} is not a command: {COMMANDS}.", err=True)
         else:
             self._answer(line, interactive)
 
@@ -121,16 +124,16 @@ class Conversation:
         from clearhead.files.atomic_write import atomic_write
 
         if not name:
-            click.echo("/save wants the name of a file: /save talk.json", err=True)
+            say("/save wants the name of a file: /save talk.json", err=True)
             return
         try:
             with atomic_write(Path(name)) as temporary:
                 text = json.dumps(self.messages, ensure_ascii=False, indent=2)
                 temporary.write_text(text + "\n", encoding="utf-8")
         except OSError as error:
-            click.echo(f"{name} cannot be written: {error.strerror}.", err=True)
+            say(f"{name} cannot be written: {error.strerror}.", err=True)
         else:
-            click.echo(f"{len(self.messages)} messages are in {name}", err=True)
+            say(f"{len(self.messages)} messages are in {name}", err=True)
 
     def _answer(self, line: str, interactive: bool) -> None:
         self.messages.append({"role": "user", "content": line})
@@ -140,11 +143,12 @@ class Conversation:
         except KeyboardInterrupt:
             if not interactive:
                 raise
+            interrupts.settled()
         except InputError as error:
             self.messages.pop()
             if not interactive:
                 raise
-            click.echo(f"{error.message} /reset starts a new conversation.", err=True)
+            say(f"{error.message} /reset starts a new conversation.", err=True)
             return
         self.messages.append({"role": "assistant", "content": "".join(pieces)})
         self._explain_end()
@@ -164,6 +168,6 @@ class Conversation:
 
     def _explain_end(self) -> None:
         if self.finish == "max-tokens":
-            click.echo("(the answer reached --max-tokens)", err=True)
+            say("(the answer reached --max-tokens)", err=True)
         elif self.finish == "context":
-            click.echo("(the context is full: /reset starts a new conversation)", err=True)
+            say("(the context is full: /reset starts a new conversation)", err=True)

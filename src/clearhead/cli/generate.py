@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Generator
 from dataclasses import asdict
@@ -14,6 +13,7 @@ import click
 from clearhead.cli.help_texts import SectionedCommand, examples
 from clearhead.cli.loading import load_model, waiting
 from clearhead.cli.preparing import prepare_engine
+from clearhead.cli.printing import say, write, write_json, writer
 from clearhead.cli.sampling_options import sampling_options
 from clearhead.errors import InputError
 
@@ -56,7 +56,8 @@ def command(
     """Continue PROMPT, a file (--file), or standard input from a pipe.
 
     Options that are not given come from the model's files, if those have them. Ctrl-C ends the
-    text.
+    text. On a terminal, characters that would command it are shown as signs; into a pipe or a file
+    goes the text exactly as the model wrote it.
     """
     text = read_prompt(prompt, file)
     from clearhead.generation.generate import generate
@@ -72,7 +73,7 @@ def command(
         _show_samples(events)
     else:
         if prompt is not None and sys.stdout.isatty():
-            click.secho(text, dim=True, nl=False)
+            say(text, dim=True, nl=False)
         show_stream(events)
 
 
@@ -110,16 +111,17 @@ def not_utf8(where: str, error: UnicodeDecodeError) -> InputError:
 def show_stream(events: Generator[Event, None, None]) -> str:
     """Print the pieces as they come, and return what was printed; Ctrl-C ends it cleanly."""
     written: list[str] = []
+    show = writer()
     try:
         for event in first_awaited(events):
             written.append(event.text)
-            click.echo(event.text, nl=False)
+            show(event.text)
     except KeyboardInterrupt:
-        click.echo()
+        show("\n")
         raise
     finally:
         events.close()
-    click.echo()
+    show("\n")
     return "".join(written)
 
 
@@ -134,9 +136,9 @@ def first_awaited(events: Generator[Event, None, None]) -> Generator[Event, None
 def _show_json(events: Generator[Event, None, None]) -> None:
     try:
         for event in first_awaited(events):
-            click.echo(json.dumps(asdict(event), ensure_ascii=False))
+            write_json(asdict(event))
     except KeyboardInterrupt:
-        click.echo(json.dumps({"text": "", "token": None, "finish": "interrupted"}))
+        write_json({"text": "", "token": None, "finish": "interrupted"})
         raise
 
 
@@ -147,8 +149,8 @@ def _show_samples(events: Generator[Event, None, None]) -> None:
         for event in first_awaited(events):
             texts[event.sample] = texts.get(event.sample, "") + event.text
             if event.finish is not None:
-                click.echo(f"── sample {event.sample} ──\n{texts.pop(event.sample)}")
+                write(f"── sample {event.sample} ──\n{texts.pop(event.sample)}")
     except KeyboardInterrupt:
         for sample, text in texts.items():
-            click.echo(f"── sample {sample}, interrupted ──\n{text}")
+            write(f"── sample {sample}, interrupted ──\n{text}")
         raise

@@ -20,6 +20,7 @@ from clearhead.cli.looking_options import (
     show_or_write,
     try_next,
 )
+from clearhead.cli.printing import console, say
 from clearhead.errors import InputError
 
 if TYPE_CHECKING:
@@ -98,9 +99,7 @@ def _found(corpus: str | None, options: dict[str, Any], share: tuple[int, int]) 
             )
     except KeyboardInterrupt:
         if keep.exists() and share[0] == 0:
-            click.echo(
-                "The counts so far are cached: the same command continues from there.", err=True
-            )
+            say("The counts so far are cached: the same command continues from there.", err=True)
         raise
 
 
@@ -167,20 +166,20 @@ def _layers(given: str | None) -> list[int] | None:
 
 
 def _show(shown: ShownRoles, options: dict[str, Any], corpus: str | None) -> None:
-    from rich.console import Console, Group
+    from rich.console import Group
 
     from clearhead.views.roles.terminal import SHOWN, evidence_parts, roles_parts
 
     if any(options.get(name) is not None for name in FILES) or options.get("open_page"):
         show_or_write(shown, options)
         return
-    console = Console(highlight=False)
+    terminal = console()
     if options["head"] is not None:
         evidence = shown.insight.evidence(options["head"])
-        console.print(Group(*evidence_parts(evidence, console.width)))
+        terminal.print(Group(*evidence_parts(evidence, terminal.width)))
         return
     most = None if options["everything"] else SHOWN
-    console.print(Group(*roles_parts(shown.insight, console.width, most)))
+    terminal.print(Group(*roles_parts(shown.insight, terminal.width, most)))
     arguments = "" if corpus is None else f" {corpus}"
     arguments += "" if options["model"] == DEFAULT_MODEL else f" --model {options['model']}"
     first = next((role.head for role in shown.insight.named if role.kind != "rest"), "L0H0")
@@ -194,22 +193,21 @@ def _show(shown: ShownRoles, options: dict[str, Any], corpus: str | None) -> Non
 @contextmanager
 def _bars(*, shown: bool) -> Iterator[Callable[[str], Progress]]:
     """Progress bars with the time left, on standard error."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    terminal = console(err=True)
     columns = (
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False), BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn(),
     )  # fmt: skip
-    hidden = not shown or not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bars:
+    hidden = not shown or not terminal.is_terminal
+    with Progress(*columns, console=terminal, transient=True, disable=hidden) as bars:
         began = time.monotonic()
 
         def begin(what: str) -> Callable[[int, int | None], None]:
             task = bars.add_task(what, total=None)
             if hidden and shown:
-                click.echo(f"{what} … ({time.monotonic() - began:.0f} s)", err=True)
+                say(f"{what} … ({time.monotonic() - began:.0f} s)", err=True)
 
             def update(done: int, total: int | None) -> None:
                 bars.update(task, completed=done, total=total)

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-import click
+from clearhead.cli.printing import clear_line, console, say
 
 if TYPE_CHECKING:
     from clearhead.checkpoints.load import Loaded
     from clearhead.checkpoints.store.wheel import Progress
 
 PATIENCE = 2.0  # seconds without a word
-CLEAR_LINE = "\r\x1b[K"
 
 
 def load_model(name: str) -> Loaded:
@@ -34,7 +33,7 @@ def waiting(what: str) -> Iterator[None]:
 
     def show() -> None:
         shown.set()
-        click.echo(what, err=True, nl=not terminal)
+        say(what, err=True, nl=not terminal)
 
     timer = threading.Timer(PATIENCE, show)
     timer.daemon = True
@@ -44,7 +43,7 @@ def waiting(what: str) -> Iterator[None]:
     finally:
         timer.cancel()
         if shown.is_set() and terminal:
-            click.echo(CLEAR_LINE, err=True, nl=False)
+            clear_line()
 
 
 def _bar(name: str, bars: ExitStack) -> Progress:
@@ -61,11 +60,10 @@ def _bar(name: str, bars: ExitStack) -> Progress:
 
 
 def _drawn(name: str, bars: ExitStack) -> Progress:
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    drawn = bars.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
+    drawn = bars.enter_context(Progress(*columns, console=console(err=True), transient=True))
     task = drawn.add_task(name, total=None)
 
     def update(done: int, total: int, what: str) -> None:

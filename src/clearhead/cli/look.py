@@ -20,6 +20,7 @@ from clearhead.cli.looking_options import (
     text_of,
     try_next,
 )
+from clearhead.cli.printing import say
 from clearhead.errors import StoreError
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _run(loaded: Loaded, text: str, options: dict[str, Any]) -> ShownLook:
 
 
 def _explain_how_to_get(name: str) -> None:
-    click.echo(
+    say(
         f"\nThis is the built-in model {BUILT_IN}: {name} is not on this machine and could not be "
         f"fetched.\nWith a connection, get it once: {program()} models pull {name}\n"
     )

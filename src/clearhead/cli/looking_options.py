@@ -13,6 +13,7 @@ import click
 from clearhead.cli.generate import read_prompt
 from clearhead.cli.help_texts import DEFAULT_MODEL
 from clearhead.cli.loading import load_model, waiting
+from clearhead.cli.printing import console, say, write
 from clearhead.errors import InputError
 
 if TYPE_CHECKING:
@@ -125,10 +126,10 @@ def show_or_write(shown: Shown[object], options: dict[str, Any]) -> bool:
         with waiting(f"drawing {path} …"):
             written = _written(shown, name, path, opening and name == "html")
         if written is not None:
-            click.echo(f"{written} is written ({written.stat().st_size / 1e6:.1f} MB).")
+            say(f"{written} is written ({written.stat().st_size / 1e6:.1f} MB).")
     if opening and "html" not in wanted:
         with waiting("drawing the page …"):
-            click.echo(f"{shown.html(open=True)} is open in your browser.")
+            say(f"{shown.html(open=True)} is open in your browser.")
     if wanted or opening:
         return False
     print_insight(shown.insight)
@@ -137,14 +138,14 @@ def show_or_write(shown: Shown[object], options: dict[str, Any]) -> bool:
 
 def print_insight(insight: object) -> None:
     """Show an insight in the terminal."""
-    from rich.console import Console, Group
+    from rich.console import Group
 
     from clearhead.views.terminal.render import show
 
-    console = Console(highlight=False)
+    terminal = console()
     with waiting("looking …"):
-        parts = show(insight).parts(console.width)
-    console.print(Group(*parts))
+        parts = show(insight).parts(terminal.width)
+    terminal.print(Group(*parts))
 
 
 def program() -> str:
@@ -155,9 +156,9 @@ def program() -> str:
 
 def try_next(*lines: str) -> None:
     """Suggest other commands at the end of a command's output."""
-    click.echo("Try next:")
+    say("Try next:")
     for line in lines:
-        click.echo(f"  {program()} {line}")
+        say(f"  {program()} {line}")
 
 
 def _written(shown: Shown[object], name: str, path: str, opening: bool) -> Path | None:
@@ -168,7 +169,7 @@ def _written(shown: Shown[object], name: str, path: str, opening: bool) -> Path 
     content = getattr(shown, name)()
     if isinstance(content, bytes) and sys.stdout.isatty():
         raise InputError("a PNG cannot be printed in a terminal.", hint="--png picture.png")
-    click.echo(content, nl=False)
+    write(content, nl=False)
     return None
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import io
 import sys
+from typing import Any
 
 import click
 
 from clearhead import __version__
+from clearhead.cli import interrupts
 from clearhead.cli.help_texts import examples
+from clearhead.cli.printing import guard, say
 from clearhead.errors import ClearheadError
 
 SECTIONS = {
@@ -35,6 +39,13 @@ class LazyGroup(click.Group):
                 formatter.write_dl(
                     [(name, found.get_short_help_str(70)) for name, found in commands if found]
                 )
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; Ctrl-C is not an error of it."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.exceptions.Abort from None
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """The ``command`` of the module of that name."""
@@ -70,19 +81,25 @@ def cli(context: click.Context) -> None:
 
 
 def main() -> None:
-    """Run the command line; the exit code is 0, 1 for an error of ours, 2 for wrong usage."""
+    """Run the command line.
+
+    The exit code is 0, 1 for an error of ours, 2 for wrong usage, 130 after Ctrl-C.
+    """
+    guard()
     try:
+        interrupts.listen()
         cli.main(prog_name="clearhead", standalone_mode=False)
-    except click.exceptions.Abort:
-        click.echo("stopped.", err=True)
-        sys.exit(130)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        interrupts.leave()
     except click.ClickException as error:
-        error.show()
+        message = io.StringIO()
+        error.show(file=message)
+        say(message.getvalue(), err=True, nl=False)
         sys.exit(error.exit_code)
     except ClearheadError as error:
-        click.echo(f"Error: {error.message}", err=True)
+        say(f"Error: {error.message}", err=True)
         if error.hint is not None:
-            click.echo(f"Hint: {error.hint}", err=True)
+            say(f"Hint: {error.hint}", err=True)
         sys.exit(1)
     except BrokenPipeError:  # the reader of our output went away, as `head` does
         sys.stderr.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -11,6 +10,7 @@ from clearhead.checkpoints.store.catalogue import CatalogueEntry
 from clearhead.checkpoints.store.hub import fetch_from_hub, is_hub_id
 from clearhead.checkpoints.store.model_store import ModelStore
 from clearhead.cli.help_texts import SectionedCommand, examples
+from clearhead.cli.printing import console, say, write_json
 from clearhead.errors import StoreError
 
 COLUMNS = ("name", "kind", "layers×heads", "parameters", "size", "where", "licence")
@@ -33,7 +33,7 @@ def command(context: click.Context, as_json: bool) -> None:
         return
     store = ModelStore()
     if as_json:
-        click.echo(json.dumps([_description(store, name) for name in store.catalogue], indent=2))
+        write_json([_description(store, name) for name in store.catalogue], indent=2)
     else:
         _show_list(store)
 
@@ -48,16 +48,15 @@ def pull(name: str) -> None:
 
     NAME is a name of the list, or a model on the hub: org/name or org/name/file.gguf.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
         TransferSpeedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with Progress(*columns, console=console(err=True), transient=True) as bars:
         task = bars.add_task(name, total=None)
 
         def progress(done: int, total: int, what: str) -> None:
@@ -67,7 +66,7 @@ def pull(name: str) -> None:
             path = fetch_from_hub(name, progress)
         else:
             path = ModelStore().pull(name, progress, verify=True)
-    click.echo(f"{name} is here: {path}")
+    say(f"{name} is here: {path}")
 
 
 @command.command(short_help="Delete a model.", epilog=examples("clearhead models remove minilm"))
@@ -76,7 +75,7 @@ def remove(name: str) -> None:
     """Delete the files of model NAME from this machine."""
     store = ModelStore()
     store.remove(name)
-    click.echo(f"{name} is removed from {store.folder_of(name).parent}")
+    say(f"{name} is removed from {store.folder_of(name).parent}")
 
 
 @command.command(cls=SectionedCommand, short_help="Describe a model and check its files.",
@@ -93,7 +92,7 @@ def info(name: str, as_json: bool) -> None:
     damaged = store.damaged(name) if here else {}
     facts = facts_of(store.path_of(name)) if here and not damaged else {}
     if as_json:
-        click.echo(json.dumps(_full_description(store, entry, damaged, facts), indent=2))
+        write_json(_full_description(store, entry, damaged, facts), indent=2)
     else:
         _show_info(store, entry, damaged, facts)
     if damaged:
@@ -168,26 +167,25 @@ def _millions(count: int) -> str:
 
 def _show_list(store: ModelStore) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     rows = [_row(store, entry) for entry in store.catalogue.values()]
-    console = Console()
-    if console.is_terminal:
+    terminal = console()
+    if terminal.is_terminal:
         table = Table(*COLUMNS, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
         for row in rows:
             table.add_row(*row)
-        console.print(table)
+        terminal.print(table)
     else:
         _show_plain([COLUMNS, *rows])
-    click.echo(f"Models are kept in {store.home / 'models'}")
+    say(f"Models are kept in {store.home / 'models'}")
 
 
 def _show_plain(rows: list[tuple[str, ...]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+        say("  ".join(cells).rstrip())
 
 
 def _show_info(
@@ -198,7 +196,7 @@ def _show_info(
     if entry.wheel is not None:
         lines["from"] = f"{entry.wheel.project} {entry.wheel.version} on the package index"
     _show_plain([(key, value) for key, value in lines.items()])
-    click.echo("\nfiles")
+    say("\nfiles")
     _show_plain(
         [
             (f"  {file.path}", f"{file.size} bytes", _state(store, entry, damaged, file.path))
@@ -206,5 +204,5 @@ def _show_info(
         ]
     )
     if facts:
-        click.echo("\nmetadata")
+        say("\nmetadata")
         _show_plain([(f"  {key}", value) for key, value in facts.items()])

@@ -6,9 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-import click
-
 from clearhead.cli import loading
+from clearhead.cli.printing import clear_line, say
 
 if TYPE_CHECKING:
     from clearhead.checkpoints.load import Loaded
@@ -50,12 +49,13 @@ class ProgressLine:
         if time.monotonic() - self._start < loading.PATIENCE or done == total:
             return
         if self._terminal:
-            click.echo(f"{loading.CLEAR_LINE}{what}: {done} of {total} …", err=True, nl=False)
+            clear_line()
+            say(f"{what}: {done} of {total} …", err=True, nl=False)
         elif not self._shown:
-            click.echo(f"{what} …", err=True)
+            say(f"{what} …", err=True)
         self._shown = True
 
     def wipe(self) -> None:
         """Leave nothing behind on a terminal."""
         if self._shown and self._terminal:
-            click.echo(loading.CLEAR_LINE, err=True, nl=False)
+            clear_line()

@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 
+from clearhead.cli import interrupts
 from clearhead.cli.help_texts import examples
+from clearhead.cli.printing import say
 
 OUT = "trained"
 LOSS_ROSE = 3  # exit code
@@ -68,6 +70,7 @@ def command(
     from clearhead.training.processes import StopSignals, is_first_process
     from clearhead.training.run import train
 
+    interrupts.be_patient()  # a checkpoint is written first
     model, settings = sorted_fields(_changes(changes))
     stop = StopSignals(armed=False)
     events = train(

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from clearhead.cli.loading import waiting
 from clearhead.cli.looking_options import program
+from clearhead.cli.printing import console, say
 from clearhead.errors import MissingExtraError
 from clearhead.files.text_file import write_text
 from clearhead.training.curve import Curve
@@ -48,15 +47,17 @@ class TrainView:
 
     def show(self, events: Iterator[Event], begun: Callable[[], None] = lambda: None) -> None:
         """Show every event as it comes; ``begun`` is called when the first one is there."""
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         if self.silent:
             self._listen(events, begun)
             return
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-        console = Console(stderr=True)
-        with Progress(*columns, console=console, transient=True) as bar:
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=console(err=True), transient=True) as bar:
             self.task = bar.add_task("", total=None)
             with waiting("reading the texts …"):
                 first = next(events)
@@ -80,7 +81,7 @@ class TrainView:
         if isinstance(event, Started):
             self.started = event
             self.board = _board(self.out / "training") if self.tensorboard else None
-            click.echo(_opening(event))
+            say(_opening(event))
             bar.update(self.task, completed=event.step, total=event.total)
         elif isinstance(event, Stepped):
             self.recent.append(event)
@@ -89,15 +90,15 @@ class TrainView:
             )
         elif isinstance(event, Validated):
             self.validation = f", validation {event.loss:.3f}"
-            click.echo(f"step {event.step:>6}  validation loss {event.loss:.4f}"
+            say(f"step {event.step:>6}  validation loss {event.loss:.4f}"
                        f"{'' if event.best else '  (not the best)'}")  # fmt: skip
         elif isinstance(event, Sampled):
             self.sample = event
-            click.echo(f"             {_one_line(event.prompt)} → {_one_line(event.text)}")
+            say(f"             {_one_line(event.prompt)} → {_one_line(event.text)}")
         elif isinstance(event, Warned):
-            click.echo(f"Warning: {event.message}", err=True)
+            say(f"Warning: {event.message}", err=True)
             if event.hint is not None:
-                click.echo(f"Hint: {event.hint}", err=True)
+                say(f"Hint: {event.hint}", err=True)
         elif isinstance(event, Stopped):
             self.stopped = event
         elif isinstance(event, Finished):
@@ -143,19 +144,19 @@ class TrainView:
         curve = Curve.from_log(folder.log.lines())
         picture = folder.inside / "curve.svg"
         write_text(picture, curve.svg(f"{self.out.name}: loss"))
-        click.echo("\n" + curve.text() + "\n")
+        say("\n" + curve.text() + "\n")
         if finished.loss is not None:
-            click.echo(
+            say(
                 f"validation loss {finished.loss:.4f}, weights of {finished.weights}"
                 + (" (stopped early: no new best for a while)"
                    if finished.reason == "patience" else "")
             )  # fmt: skip
-        click.echo(f"loss curve: {_shown(picture)}")
+        say(f"loss curve: {_shown(picture)}")
         if self.board is not None:
             self.board.close()
         prompt = _one_line(self.sample.prompt if self.sample else "Once upon a time", 40)
         verb = "translate" if self.started.config.kind == "encoder-decoder" else "generate"
-        click.echo(
+        say(
             f"try it: {program()} {verb} --model {shlex.quote(str(self.out))} {shlex.quote(prompt)}"
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -14,6 +13,7 @@ from clearhead.cli.generate import not_utf8
 from clearhead.cli.help_texts import SectionedCommand, examples
 from clearhead.cli.loading import load_model
 from clearhead.cli.preparing import prepare_engine
+from clearhead.cli.printing import write, write_json
 from clearhead.cli.sampling_options import FILE_SETTINGS
 from clearhead.errors import InputError
 
@@ -68,7 +68,8 @@ def command(
 
     Options that are not given come from the model's files, if those have them.
 
-    An encoder-decoder model turns one text into another: a translation, a date, a correction.
+    An encoder-decoder model turns one text into another: a translation, a date, a correction. On a
+    terminal, characters that would command it are shown as signs; a pipe gets the text as it is.
     """
     if not texts and sys.stdin.isatty():
         raise click.UsageError("a text is missing: give it as an argument or from a pipe.")
@@ -82,7 +83,7 @@ def command(
     prepare_engine(loaded, engine)
     for text in texts or _lines():
         if not text.strip():
-            click.echo()
+            write("")
             continue
         found = beam_search(loaded, text, early_stopping=stopping, engine=engine, **options)
         _show(text, found, as_json)
@@ -110,6 +111,6 @@ def _show(text: str, found: list[Hypothesis], as_json: bool) -> None:
     for hypothesis in found:
         if as_json:
             fields = {"source": text} | asdict(hypothesis)
-            click.echo(json.dumps(fields, ensure_ascii=False))
+            write_json(fields)
         else:
-            click.echo(hypothesis.text)
+            write(hypothesis.text)

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+_unfinished: set[Path] = set()
+
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
@@ -32,6 +34,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
     """
     _refuse_special_file(path)
     temporary = temporary_path(path)
+    _unfinished.add(temporary)
     try:
         mode = _create(temporary)
         yield temporary
@@ -41,6 +44,14 @@ def atomic_write(path: Path) -> Iterator[Path]:
         _flush_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+        _unfinished.discard(temporary)
+
+
+def discard_unfinished() -> None:
+    """Delete the temporary files of this process; for a process that is about to end at once."""
+    for temporary in list(_unfinished):
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def temporary_path(path: Path, ending: str = "part") -> Path:

@@ -19,6 +19,7 @@ from clearhead.trace.proof import Proof, prove
 from clearhead.trace.record import LayerRecord
 from clearhead.trace.selection import Selection
 from clearhead.trace.spill import Spill
+from clearhead.visible import visible_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,8 @@ class Seen:
     def _parts(self) -> list[str]:
         """The parts of the repr: sizes and what was missed."""
         if not self.records:
-            return [f"no attention was seen{f': {self.missed}' if self.missed else ''}"]
+            why = f": {visible_text(self.missed)}" if self.missed else ""
+            return [f"no attention was seen{why}"]
         layers = self.layers
         sizes = [
             f"{len(layers)} layer{'s' * (len(layers) > 1)} × "
@@ -176,7 +178,7 @@ class Seen:
         batch = max(layer.batch for layer in layers)
         if batch > 1:
             sizes.insert(2, f"{batch} sequences")
-        return [", ".join(sizes), self.missed or "nothing missed"]
+        return [", ".join(sizes), visible_text(self.missed) or "nothing missed"]
 
     def unknown_layer(self, layer: str, name: str | None = None) -> InputError:
         """The error for a layer that was not seen; ``name`` is what was asked for, if not that."""

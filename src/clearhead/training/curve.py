@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 from xml.sax.saxutils import escape
 
+from clearhead.visible import visible_text
+
 Points: TypeAlias = Sequence[tuple[int, float]]  # step, loss
 POINTS_DRAWN = 200
 TRAINING, VALIDATION = "#9aa0a6", "#1a73e8"  # of its own: views/ comes later
@@ -63,7 +65,7 @@ class Curve:
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
             'font-family="sans-serif" font-size="12">',
             f'<rect width="{width}" height="{height}" fill="white"/>',
-            f'<text x="{left}" y="22" font-size="15">{escape(title)}</text>',
+            f'<text x="{left}" y="22" font-size="15">{escape(visible_text(title))}</text>',
         ]
         for tick in range(5):
             loss = low + (high - low) * tick / 4

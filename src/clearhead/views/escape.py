@@ -1,4 +1,4 @@
-"""The one place where text from outside becomes part of HTML, a script's data or SVG.
+"""The one place where text from outside becomes part of HTML, a script's data, SVG or JSON.
 
 Tokens can hold anything: markup, quotes, the end of a script, control characters, halves of
 surrogate pairs. Nothing else in ``views`` may put a text into a page without coming through here.
@@ -10,11 +10,12 @@ import html
 import json
 import re
 
-# XML 1.0 knows no way to write these, not even escaped; HTML parsers replace or drop some of them.
-_UNWRITABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-_CONTROL_PICTURES = 0x2400  # ␀ ␁ … ␟, the visible signs of the first 32 characters
-_DELETE_PICTURE = "␡"
+from clearhead.visible import visible_text
+
 # Inside <script> the parser looks for "</script" and "<!--", and XHTML for "&" and "]]>".
+# Marks, overrides and isolates would turn the text around them, in a page as in a terminal.
+_TURNING = re.compile(r"(?<!\\)((?:\\\\)*)\\u(?:061c|200[ef]|202[a-e]|206[6-9])")
+_UNSEEN = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _SCRIPT_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
@@ -23,24 +24,22 @@ def markup_text(text: str) -> str:
     return html.escape(visible_text(text), quote=True)
 
 
-def visible_text(text: str) -> str:
-    """Control characters as their pictures, what cannot be written at all as �."""
-    return _UNWRITABLE.sub(_picture, text)
-
-
 def script_json(data: object) -> str:
     """JSON that may stand inside a ``<script>`` element, whatever texts it holds.
 
-    All but ASCII is escaped as well, so U+2028 and lone surrogates cannot do harm either.
+    All but ASCII is escaped as well, so U+2028 and lone surrogates cannot do harm either. What
+    would turn the text around it becomes �.
     """
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    text = _TURNING.sub(r"\1\\ufffd", text)
     for character, escaped in _SCRIPT_ESCAPES.items():
         text = text.replace(character, escaped)
     return text
 
 
-def _picture(found: re.Match[str]) -> str:
-    code = ord(found.group())
-    if code < 0x20:
-        return chr(_CONTROL_PICTURES + code)
-    return _DELETE_PICTURE if code == 0x7F else "�"
+def plain_json(text: str) -> str:
+    """JSON that shows every character: those that cannot be seen are written as escapes.
+
+    The data stay the same. JSON itself wants that only of the first 32 characters.
+    """
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found.group()):04x}", text)

@@ -17,10 +17,11 @@ from clearhead.explain.lens import Lens
 from clearhead.explain.pictures import Gallery, HeadPicture, WordPicture
 from clearhead.explain.predictions import Prediction
 from clearhead.explain.step_table import StepTable
-from clearhead.views.escape import visible_text
+from clearhead.views.escape import plain_json
+from clearhead.visible import visible_text
 
 # A cell that begins with one of these is a formula to spreadsheet programs.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 Rows = Iterator[list[Any]]
 
@@ -42,7 +43,7 @@ def json_text(insight: object) -> str:
     if type(insight) not in CSV:
         raise _no_table("JSON", insight, CSV)
     content = {"insight": type(insight).__name__} | _plain(insight)
-    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    return plain_json(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)) + "\n"
 
 
 def _head(picture: HeadPicture) -> Rows:

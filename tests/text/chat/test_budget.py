@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import itertools
-from typing import Any
+import time
 
 import pytest
 from jinja2 import TemplateRuntimeError
 
-from clearhead.text.chat.budget import Budget, check_format
+from clearhead.text.chat import budget as module
+from clearhead.text.chat.budget import Budget, checked_number
 
 
 def test_units_are_subtracted() -> None:
@@ -17,46 +17,37 @@ def test_units_are_subtracted() -> None:
         budget.spend(3)
 
 
-def test_an_endless_loop_ends() -> None:
-    assert Budget(7).loop(iter("abc")) == ["a", "b", "c"]
-    with pytest.raises(TemplateRuntimeError, match="far more"):
-        Budget(7).loop(itertools.count())
-
-
-def test_text_costs_its_characters() -> None:
+def test_what_is_used_up_stays_used_up() -> None:
     budget = Budget(7)
-    assert budget.text(["ab", 12]) == "ab12"
-    assert budget.left == 3
+    for _ in range(2):
+        with pytest.raises(TemplateRuntimeError, match="far more"):
+            budget.spend(8)
+    with pytest.raises(TemplateRuntimeError, match="far more"):
+        budget.spend(0)
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "cost"),
-    [
-        ("replace", ["abab", "a", "xyz"], 4 + 2 * 3),
-        ("join", [["ab", "c"], "-"], 3 + 1 + 2 * 1),
-        ("center", ["ab", 50], 100),
-    ],
-)
-def test_operations_cost_what_they_can_make(name: str, values: list[Any], cost: int) -> None:
-    budget = Budget(1000)
-    budget.operation(name, values)
-    assert 1000 - budget.left == cost
+def test_a_long_conversation_may_cost_more_once() -> None:
+    budget = Budget(7, reserve=lambda: 11)
+    budget.spend(8)
+    assert budget.left == 7 + 11 * module.PER_INPUT - 8
+    with pytest.raises(TemplateRuntimeError, match="far more"):
+        budget.spend(1000)
 
 
-def test_binary_operators() -> None:
-    budget = Budget(1000)
-    budget.binary("+", "abc", "de")
-    assert budget.left == 995
-    budget.binary("*", "abc", 5)
-    assert budget.left == 980
-    budget.binary("*", 7, 5)
-    assert budget.left == 980
+def test_the_clock_is_the_second_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = Budget()
+    budget.spend(module.BETWEEN_LOOKS + 1)
+    now = time.thread_time()
+    monkeypatch.setattr(time, "thread_time", lambda: now + 2)
+    with pytest.raises(TemplateRuntimeError, match="far more"):
+        for _ in range(5):
+            budget.spend(module.BETWEEN_LOOKS)
+    assert budget.left == -1
+
+
+def test_numbers() -> None:
+    assert [checked_number(one) for one in (7, -1.5, True, 2**200)] == [7, -1.5, True, 2**200]
     with pytest.raises(TemplateRuntimeError, match="a number beyond any use"):
-        budget.binary("**", 10, 1000)
-
-
-def test_wide_fields() -> None:
-    check_format("%5d", [7])
-    for pattern, values in (("%99999d", []), ("{:{}}", [10_000]), ("%*d", [])):
-        with pytest.raises(TemplateRuntimeError, match="wider than any conversation"):
-            check_format(pattern, values)
+        checked_number(2**300)
+    with pytest.raises(TemplateRuntimeError, match="it computes a complex"):
+        checked_number((-8) ** 0.5)

@@ -1,97 +1,140 @@
-"""The sandbox of chat templates: Jinja's own, with a budget. Imports jinja2."""
+"""The sandbox of chat templates: Jinja's own, in which everything has a price. Imports jinja2."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from types import CodeType
-from typing import Any, NoReturn, cast
+from types import BuiltinMethodType, CodeType, FunctionType, MethodType
+from typing import Any, NoReturn
 
 import jinja2
-from jinja2 import nodes
+from jinja2 import TemplateRuntimeError, TemplateSyntaxError, Undefined, nodes, pass_context
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
-from jinja2.runtime import Context
+from jinja2.runtime import Context, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.visitor import NodeTransformer
+from jinja2.utils import Cycler, Joiner, Namespace
+from markupsafe import Markup
 
-from clearhead.text.chat.budget import Budget, check_format
+from clearhead.text.chat import methods, operators, rewriting, weights
+from clearhead.text.chat.budget import FAR_MORE, Budget
+from clearhead.text.chat.filters import CHARGED_FILTERS, CHARGED_TESTS
 
-CALL_COST = 200
-GROWING_FILTERS = ("replace", "join", "center", "indent", "batch", "slice", "wordwrap", "truncate")
-GROWING_METHODS = {"replace", "join", "center", "ljust", "rjust", "zfill", "expandtabs"}
-FORBIDDEN_FILTERS = ("format", "urlize", "xmlattr", "pprint", "random", "filesizeformat")
-FORBIDDEN_METHODS = ("translate", "maketrans")
-_CONTEXTS = (jinja2.Environment, Context, nodes.EvalContext)
+CALL = 150  # units of any call
+LONGEST_RANGE = 100_000  # as in Jinja's own sandbox
+LONGEST_PATTERN = 1000  # characters of a date's format
+LARGEST_INPUT = 1 << 30  # bytes of all messages
+_DICT_NAMES = frozenset(dir(dict))
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox with the helpers that templates expect; every loop and text is charged."""
+    """Jinja's sandbox with the helpers that templates expect; everything is paid from a budget."""
 
-    intercepted_binops = frozenset({"+", "*", "**", "%"})
+    intercepted_binops = frozenset(operators.ARITHMETIC)
+    budget: Budget
+    compiled: Compiled
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self) -> None:
         super().__init__(
-            trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
+            trim_blocks=True,
+            lstrip_blocks=True,
+            extensions=[Generation, loopcontrols],
+            optimized=False,
+            finalize=_written,
         )
-        self.budget = budget
-        for name in FORBIDDEN_FILTERS:
-            self.filters.pop(name)
-        for name in GROWING_FILTERS:
-            self.filters[name] = self._growing(name)
-        self.filters.update(tojson=_to_json, charged_loop=budget.loop, charged_text=budget.text)
-        self.globals.pop("lipsum")
-        self.globals.update(range=self._range, raise_exception=_raise, strftime_now=_strftime_now)
+        self.filters = {**CHARGED_FILTERS, **_OWN_FILTERS}
+        self.tests = dict(CHARGED_TESTS)
+        self.globals = dict(_FUNCTIONS)
 
-    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        """Send the items of every loop and the parts of every ``a ~ b`` through the budget."""
-        tree = super()._parse(source, name, filename)
-        _Charging().visit(tree)
-        return tree
+    def rendering(self, budget: Budget, compiled: Compiled) -> Sandbox:
+        """This sandbox for one rendering, with a budget of its own."""
+        other = Sandbox.__new__(Sandbox)
+        other.__dict__.update(self.__dict__, budget=budget, compiled=compiled)
+        return other
 
-    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Jinja's rule, and no methods whose cost is unknown."""
-        return attr not in FORBIDDEN_METHODS and super().is_safe_attribute(obj, attr, value)
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Jinja's rule; the common case, a field of a message, comes first."""
+        if type(obj) is dict and attribute not in _DICT_NAMES:
+            try:
+                return obj[attribute]
+            except KeyError:
+                return self.undefined(obj=obj, name=attribute)
+        return super().getattr(obj, attribute)
 
-    def call(self, context: Context, obj: Any, *args: Any, **kwargs: Any) -> Any:
-        """Call a function or method of a template and charge for it."""
-        self.budget.spend(CALL_COST)
-        name = getattr(obj, "__name__", "")
-        # Jinja wraps str.format; the pattern is the text that the method inside is bound to.
-        owner = getattr(getattr(obj, "__wrapped__", obj), "__self__", "")
-        values = [*args, *kwargs.values()]
-        if name in GROWING_METHODS:
-            self.budget.operation(name, [owner, *values])
-        if name in ("format", "format_map"):
-            check_format(owner, values)
-        return super().call(context, obj, *args, **kwargs)
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """Jinja's rule, with slices and keys paid for."""
+        kind = type(argument)
+        if kind is str or kind is int:
+            if type(obj) is dict and argument in obj:
+                return obj[argument]
+        elif kind is slice:
+            if type(obj) in weights.TEXTS:
+                self.budget.spend(weights.size(obj))
+            elif type(obj) in weights.SIZED:
+                self.budget.spend(8 * len(obj))
+        else:
+            weights.check_key(argument)
+        return super().getitem(obj, argument)
 
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:  # noqa: ARG002
+        """True for the attributes that have a price."""
+        if type(obj) is Namespace:
+            return not attr.startswith("_")
+        return attr in methods.ATTRIBUTES.get(type(obj), ())
+
+    def wrap_str_format(self, value: Any) -> None:  # noqa: ARG002
+        """``str.format`` is a method like others here: ``call`` knows it."""
+        return
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
+        """Call a function or method of a template, if it has a price."""
+        budget = __self.budget
+        budget.spend(CALL + 10 * (len(args) + 10 * len(kwargs)))
+        kind = type(__obj)
+        if kind is BuiltinMethodType or (kind is MethodType and type(__obj.__self__) is Markup):
+            kwargs.pop("_loop_vars", None)  # Jinja's own, for functions that want its context
+            kwargs.pop("_block_vars", None)
+            return __self._method(__obj, args, kwargs)
+        if kind is Macro:
+            costs = __self.compiled.costs
+            budget.spend(CALL + costs[__obj.name if __obj.name in costs else None])
+        elif kind is LoopContext:
+            args = (weights.loop(budget, args[0], __self.compiled.recursion), *args[1:])
+        elif kind is MethodType and type(__obj.__self__) in (LoopContext, Cycler):
+            weights.look(budget, args)
+        elif kind is not Joiner and not _is_ours(__obj) and not isinstance(__obj, Undefined):
+            raise TypeError(f"a {kind.__name__} cannot be called")
+        return __context.call(__obj, *args, **kwargs)
+
+    def _method(self, method: Any, args: Any, kwargs: Any) -> Any:
+        owner, name = method.__self__, method.__name__
+        price = methods.METHODS.get(type(owner), {}).get(name)
+        if price is not None:
+            price(self.budget, owner, *args, **kwargs)
+        elif name == "join" and len(args) == 1 and type(owner) in weights.TEXTS:
+            items = weights.loop(self.budget, args[0], weights.ITEM + 5 * weights.size(owner))
+            weights.look(self.budget, items, 5)
+            return owner.join(items)
+        elif name in methods.PERFORMED and type(owner) in weights.TEXTS:
+            operators.check_format(self.budget, owner, [*args, *kwargs.values()])
+            return super().wrap_str_format(method)(*args, **kwargs)  # type: ignore[misc]
+        else:
+            raise TypeError(f"{name} of {type(owner).__name__} cannot be called")
+        return method(*args, **kwargs)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ARG002
         """``left operator right``, if the budget allows the result."""
-        self.budget.binary(operator, left, right)
-        return super().call_binop(context, operator, left, right)
+        if operator == "+" and type(left) is str and type(right) is str:
+            self.budget.spend(weights.size(left) + weights.size(right))
+            return left + right
+        self.budget.spend(weights.NODE)
+        return operators.arithmetic(self.budget, operator, left, right)
 
-    def _growing(self, name: str) -> Callable[..., Any]:
-        function = self.filters[name]
-
-        def charged(*args: Any, **kwargs: Any) -> Any:
-            values = [self._listed(value) for value in args]
-            self.budget.operation(name, [v for v in values if not isinstance(v, _CONTEXTS)])
-            self.budget.operation("argument", list(kwargs.values()))
-            return function(*values, **kwargs)
-
-        # Jinja marks filters that want the environment with attributes; they must survive.
-        charged.__dict__.update(function.__dict__)
-        return charged
-
-    def _listed(self, value: Any) -> Any:
-        return self.budget.loop(value) if isinstance(value, Iterator) else value
-
-    def _range(self, *bounds: int) -> range:
-        numbers = range(*bounds)
-        self.budget.spend(len(numbers))
-        return numbers
+    def concat(self, pieces: Iterable[str]) -> str:
+        """The text of a macro or block."""
+        return operators.joined(self.budget, pieces)
 
 
 class Generation(Extension):
@@ -105,62 +148,129 @@ class Generation(Extension):
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
-class _Charging(NodeTransformer):
-    """Puts a filter of the budget around whatever a template loops over or joins with ``~``."""
+@dataclass(frozen=True)
+class Compiled:
+    """A template as code, with the prices of its macros and recursive loops."""
 
-    def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802 (the base class finds it by name)
-        self.generic_visit(node)
-        node.iter = _filtered(node.iter, "charged_loop")
-        node.recursive = False  # its calls would pass the filter by
-        return node
-
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:  # noqa: N802
-        self.generic_visit(node)
-        return _filtered(nodes.List(node.nodes, lineno=node.lineno), "charged_text")
+    code: CodeType
+    costs: dict[str | None, int]
+    recursion: int
 
 
-def compile_template(source: str) -> CodeType:
+def compile_template(source: str) -> Compiled:
     """The template as code that ``render_template`` runs."""
-    return Sandbox(Budget()).compile(source)
+    if len(source) > rewriting.LONGEST:
+        raise TemplateSyntaxError("it is longer or deeper than any chat template", 1)
+    sandbox = _SANDBOX.rendering(Budget(), Compiled(compile("", "", "exec"), {}, 0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python's, about the code that Jinja makes of it
+        tree = sandbox.parse(source)
+        rewritten = rewriting.Rewriting(tree)
+        rewritten.visit(tree)
+        code = sandbox.compile(tree)
+    costs = {None: max(rewritten.costs.values(), default=0), **rewritten.costs}
+    return Compiled(code, costs, rewritten.recursion)
 
 
-def render_template(code: CodeType, variables: Mapping[str, Any]) -> str:
+def render_template(compiled: Compiled, variables: Mapping[str, Any]) -> str:
     """Run compiled template code in a sandbox of its own."""
-    sandbox = Sandbox(Budget())
-    template = jinja2.Template.from_code(sandbox, code, dict(sandbox.globals))
+    budget = Budget(reserve=lambda: weights.weigh(dict(variables), LARGEST_INPUT))
+    sandbox = _SANDBOX.rendering(budget, compiled)
+    template = jinja2.Template.from_code(sandbox, compiled.code, sandbox.globals)
     pieces = []
     for piece in template.generate(**variables):
-        sandbox.budget.spend(len(piece))
+        budget.spend(weights.size(piece))
         pieces.append(piece)
     return "".join(pieces)
 
 
-def _filtered(value: nodes.Node, name: str) -> nodes.Filter:
-    return nodes.Filter(cast(nodes.Expr, value), name, [], [], None, None, lineno=value.lineno)
+def _is_ours(function: Any) -> bool:
+    return isinstance(function, FunctionType | type) and function in _CALLABLE
 
 
-def _to_json(
-    value: Any,
-    indent: int | None = None,
-    ensure_ascii: bool = False,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    """Plain JSON: Jinja's own filter escapes for HTML, which no model was trained on."""
-    if indent is not None and not 0 <= indent <= 16:
-        raise jinja2.TemplateRuntimeError(f"it indents JSON by {indent}")
-    return json.dumps(
-        value,
-        indent=indent,
-        ensure_ascii=ensure_ascii,
-        separators=separators,
-        sort_keys=sort_keys,
-    )
+def _of(context: Context) -> Budget:
+    assert isinstance(context.environment, Sandbox)
+    return context.environment.budget
 
 
-def _raise(message: Any) -> NoReturn:
-    raise jinja2.TemplateError(str(message))
+@pass_context
+def _written(context: Context, value: Any) -> Any:
+    return value if type(value) is str else operators.text_of(_of(context), value)
+
+
+@pass_context
+def _loop(context: Context, items: Any, cost: int) -> Any:
+    return weights.loop(_of(context), items, max(cost, rewriting.STEP))
+
+
+@pass_context
+def _text(context: Context, parts: list[Any]) -> str:
+    return operators.joined(_of(context), parts)
+
+
+@pass_context
+def _compare(context: Context, left: Any, *chain: Any) -> Any:
+    """``a < b < c`` with its signs between the values."""
+    budget, found = _of(context), True
+    for sign, right in zip(chain[::2], chain[1::2], strict=True):
+        found = operators.compare(budget, sign, left, right)
+        if not found:
+            break
+        left = right
+    return found
+
+
+def _key(key: Any) -> Any:
+    weights.check_key(key)
+    return key
+
+
+@pass_context
+def _dict(context: Context, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+    for pairs in args[:1]:
+        weights.look(_of(context), pairs)
+        for pair in () if type(pairs) is dict else pairs:
+            weights.check_key(pair[:1])
+    return dict(*args, **kwargs)
+
+
+@pass_context
+def _namespace(context: Context, *args: Any, **kwargs: Any) -> Namespace:
+    return Namespace(_dict(context, *args, **kwargs))
+
+
+def _range(*bounds: int) -> range:
+    numbers = range(*bounds)
+    if len(numbers[: LONGEST_RANGE + 1]) > LONGEST_RANGE:
+        raise TemplateRuntimeError(FAR_MORE)
+    return numbers
+
+
+@pass_context
+def _raise(context: Context, message: Any) -> NoReturn:
+    raise jinja2.TemplateError(str(operators.text_of(_of(context), message)))
 
 
 def _strftime_now(pattern: str) -> str:
+    if len(pattern) > LONGEST_PATTERN:
+        raise TemplateRuntimeError("it writes a date longer than any conversation needs")
     return datetime.now().strftime(pattern)
+
+
+_OWN_FILTERS = {
+    "charged_loop": _loop,
+    "charged_text": _text,
+    "charged_compare": _compare,
+    "checked_key": _key,
+}
+_FUNCTIONS = {
+    "range": _range,
+    "dict": _dict,
+    "namespace": _namespace,
+    "cycler": Cycler,
+    "joiner": Joiner,
+    "raise_exception": _raise,
+    "strftime_now": _strftime_now,
+}
+_CALLABLE = frozenset(_FUNCTIONS.values())
+_SANDBOX = Sandbox()

@@ -9,9 +9,10 @@ from clearhead.errors import InputError
 from clearhead.text.tokenizer import SPECIAL_NAMES, Tokenizer
 
 if TYPE_CHECKING:
-    from types import CodeType
+    from clearhead.text.chat.sandbox import Compiled
 
 Message = Mapping[str, Any]
+LONGEST_ERROR = 500  # characters
 
 
 class ChatTemplate:
@@ -24,18 +25,16 @@ class ChatTemplate:
     """
 
     def __init__(self, source: str, **names: Any) -> None:
-        from jinja2 import TemplateError
-
         from clearhead.text.chat.sandbox import compile_template
 
         self.source = source
         self.names = names
         try:
-            self._code: CodeType = compile_template(source)
-        except (TemplateError, RecursionError, SyntaxError) as error:
+            self._compiled: Compiled = compile_template(source)
+        except Exception as error:  # of Jinja's parser or of Python's, on a stranger's text
             place = getattr(error, "lineno", None)
             line = f" (line {place})" if place else ""
-            raise InputError(f"the chat template is broken{line}: {error}") from None
+            raise InputError(f"the chat template is broken{line}: {_cut(error)}") from None
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> ChatTemplate:
@@ -61,18 +60,24 @@ class ChatTemplate:
         variables["messages"] = _checked(messages)
         variables["add_generation_prompt"] = add_generation_prompt
         try:
-            return render_template(self._code, variables)
+            return render_template(self._compiled, variables)
         except UndefinedError as error:
             raise InputError(
-                f"the chat template asks for something that is not there: {error}",
+                f"the chat template asks for something that is not there: {_cut(error)}",
                 hint="does every message have what this model wants, such as role and content?",
             ) from None
         except TemplateError as error:
-            raise InputError(f"the chat template refuses these messages: {error}") from None
+            raise InputError(f"the chat template refuses these messages: {_cut(error)}") from None
         except RecursionError:
             raise InputError("the chat template calls itself without end.") from None
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            raise InputError(f"the chat template fails on these messages: {error}") from None
+        except Exception as error:  # whatever a stranger's program can run into
+            raise InputError(f"the chat template fails on these messages: {_cut(error)}") from None
+
+
+def _cut(error: Exception) -> str:
+    """The beginning of an error's text, which may be as long as the template likes."""
+    text = str(error) or type(error).__name__
+    return text if len(text) <= LONGEST_ERROR else text[:LONGEST_ERROR] + " …"
 
 
 def _checked(messages: object) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from clearhead.explain.roles.roles import Roles
 from clearhead.explain.roles.scores import Score
+from clearhead.views.escape import plain_json
 
 COLUMNS = (
     "head", "property", "kind", "accuracy", "low", "high", "baseline", "best_offset", "at_offset",
@@ -51,7 +52,7 @@ def roles_json(roles: Roles) -> str:
         ],
         "effects": [_plain(effect) for effect in roles.effects],
     }
-    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    return plain_json(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)) + "\n"
 
 
 def _role(roles: Roles, role: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from clearhead.views.roles.text import (
     row,
     signs,
 )
-from clearhead.views.terminal.parts import ACCENT, QUIET, indented
+from clearhead.views.terminal.parts import ACCENT, QUIET, indented, plain_cell
 
 SHOWN = 24  # roles of the table, unless all are wanted
 STYLES = {"": Style(), "query": Style(bold=True), "target": ACCENT, "miss": Style(underline=True)}
@@ -64,7 +64,9 @@ def _table(roles: Roles, most: int | None) -> Iterable[RenderableType]:
     for role, many in lines:
         head, name, *numbers = row(role)
         name = f"{name} ×{many}" if many > 2 else name
-        table.add_row(Text(letters[role.property], style=ACCENT), head, name, *numbers)
+        table.add_row(
+            Text(letters[role.property], style=ACCENT), *map(plain_cell, (head, name, *numbers))
+        )
     yield Padding(table, (0, 0, 0, 2))
     if len(shown) > len(lines):
         yield indented(
@@ -112,7 +114,7 @@ def _effects(effects: tuple[Effect, ...]) -> Iterable[RenderableType]:
     for column in table.columns[2:]:
         column.justify = "right"
     for line in effect_rows(effects):
-        table.add_row(*line)
+        table.add_row(*map(plain_cell, line))
     yield Padding(table, (0, 0, 0, 2))
 
 
@@ -149,8 +151,9 @@ def evidence_parts(evidence: HeadEvidence, width: int) -> Iterable[RenderableTyp
     for score in evidence.best:
         low, high = score.interval
         table.add_row(
-            score.property_name, percent(score.accuracy), f"{100 * low:.0f} … {percent(high)}",
-            percent(score.baseline), f"{score.cases:,}", f"{score.mass:.2f}",
+            plain_cell(score.property_name), percent(score.accuracy),
+            f"{100 * low:.0f} … {percent(high)}", percent(score.baseline), f"{score.cases:,}",
+            f"{score.mass:.2f}",
         )  # fmt: skip
     yield Padding(table, (0, 0, 0, 2))
     for name, examples in evidence.examples.items():

@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterable, Iterator
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
 from clearhead.explain.pictures import Colour
+from clearhead.visible import visible_lines, visible_text
 
 SHADES = " ░▒▓█"
 HEIGHTS = " ▁▂▃▄▅▆▇█"
@@ -30,6 +32,19 @@ ACCENT = Style(color="#4f74f9", bold=True)  # STRONG
 QUIET = Style(dim=True)
 
 
+class Gated:
+    """Anything that ``rich`` prints: its text is made visible, its colours stay."""
+
+    def __init__(self, renderable: RenderableType) -> None:
+        self._renderable = renderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        """The segments of the renderable; markup in its texts is only text."""
+        plain = options.update(markup=False, highlight=False)
+        for text, style, control in console.render(self._renderable, plain):
+            yield Segment(text if control else visible_lines(text), style, control)
+
+
 class Drawn:
     """A picture that is drawn for the width that there is."""
 
@@ -39,9 +54,9 @@ class Drawn:
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
     ) -> Iterator[RenderableType]:
-        """The parts that ``rich`` prints."""
-        del console
-        yield from self._draw(options.max_width)
+        """The parts that ``rich`` prints, with nothing in them that commands the terminal."""
+        for part in self._draw(options.max_width):
+            yield Gated(part)
 
     def parts(self, width: int) -> list[RenderableType]:
         """Everything, computed now."""
@@ -79,6 +94,11 @@ def indented(text: str, style: Style = QUIET) -> Padding:
     return Padding(Text(text, style=style), (0, 0, 0, 2))
 
 
+def plain_cell(text: str) -> Text:
+    """A cell of a table: one line, as it is; square brackets in it are no markup."""
+    return Text(visible_text(text))
+
+
 def bar(share: float, width: int) -> str:
     """A bar of up to ``width`` cells, in eighths of a cell."""
     eighths = round(max(0.0, min(1.0, share)) * width * 8)
@@ -97,6 +117,7 @@ def paint(height: float) -> Style:
 
 def cut(text: str, width: int) -> str:
     """A text in at most so many cells; … stands for what is left out."""
+    text = visible_lines(text)
     if cell_len(text) <= width:
         return text
     return set_cell_size(text, width - 1).rstrip() + "…" if width > 1 else "…"[:width]

@@ -1,0 +1,177 @@
+"""Ctrl-C at any time ends any command: exit code 130, one line, nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from clearhead.cli import interrupts
+
+STARTED = "import clearhead.cli.start as start, sys, os, time, threading, signal\n"
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", STARTED + code], capture_output=True, text=True, timeout=120
+    )
+
+
+def test_before_a_command_begins() -> None:
+    done = run("os.kill(os.getpid(), signal.SIGINT); time.sleep(60)")
+    assert (done.returncode, done.stderr) == (130, "stopped.\n")
+
+
+SWALLOWED = """
+start.interrupts.listen()
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+for _ in range(2):
+    try:
+        time.sleep(60)
+    except BaseException:
+        pass
+"""
+
+
+def test_an_exception_that_a_library_swallows() -> None:
+    done = run(SWALLOWED)
+    assert (done.returncode, done.stderr) == (130, "stopped.\n")
+
+
+COMPILED = """
+import torch
+start.interrupts.listen()
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+a = torch.ones(3000, 3000)
+torch.linalg.multi_dot([a] * 2000)
+"""
+
+
+@pytest.mark.slow
+def test_a_long_computation_in_compiled_code() -> None:
+    began = time.monotonic()
+    done = run(COMPILED)
+    assert (done.returncode, done.stderr) == (130, "stopped.\n")
+    assert time.monotonic() - began < 60
+
+
+UNFINISHED = """
+from pathlib import Path
+from clearhead.files.atomic_write import atomic_write
+start.interrupts.listen()
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+with atomic_write(Path(sys.argv[1])) as temporary:
+    temporary.write_text("half")
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:
+            pass
+"""
+
+
+def test_nothing_is_left_half_written(tmp_path: Path) -> None:
+    path = tmp_path / "file.txt"
+    done = subprocess.run(
+        [sys.executable, "-c", STARTED + UNFINISHED, str(path)], capture_output=True, timeout=120
+    )
+    assert done.returncode == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+PATIENT = """
+start.interrupts.listen()
+start.interrupts.be_patient()
+threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    time.sleep(start.interrupts.GRACE + 0.5)  # a checkpoint is written
+print("saved")
+"""
+
+
+def test_a_command_that_saves_its_state_is_waited_for() -> None:
+    done = run(PATIENT)
+    assert (done.returncode, done.stdout) == (0, "saved\n")
+
+
+SETTLED = """
+start.interrupts.listen()
+for _ in range(2):
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        start.interrupts.settled()
+    time.sleep(start.interrupts.GRACE + 0.3)
+print("on")
+"""
+
+
+def test_an_answer_that_is_ended_does_not_end_the_chat() -> None:
+    done = run(SETTLED)
+    assert (done.returncode, done.stdout) == (0, "on\n")
+
+
+def test_other_threads_cannot_listen() -> None:
+    """A program that calls us from a thread keeps its own way with signals."""
+    before = signal.getsignal(signal.SIGINT)
+    for called in (interrupts.listen, interrupts.leave_at_once):
+        thread = threading.Thread(target=called)
+        thread.start()
+        thread.join()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+MOMENTS = (0.15, 0.3, 0.6, 1.0, 1.5, 2.2, 3.0)
+COMMANDS = [
+    ["look", "3rd of March 2021", "--model", "dates", "--svg", "look.svg"],
+    ["steps", "3rd of March 2021", "--model", "dates"],
+    ["map", "3rd of March 2021", "--model", "dates", "--png", "map.png"],
+    ["heads", "--model", "dates", "--json", "heads.json"],
+    ["diff", "3rd of March 2021", "4th of May 2020", "--model", "dates", "--html", "diff.html"],
+    ["translate", "3rd of March 2021", "--model", "dates"],
+    ["generate", "the", "--model", "ENDLESS", "-n", "190"],
+    ["chat", "--model", "ENDLESS"],
+    ["models"],
+]
+
+
+def stopped(arguments: list[str], moment: float, folder: Path) -> tuple[int, str]:
+    """The exit code and the messages of a command that gets Ctrl-C at a moment after its start."""
+    running = subprocess.Popen(
+        [sys.executable, "-m", "clearhead", *arguments], cwd=folder, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=os.environ | {"CLEARHEAD_HOME": str(folder / "home"), "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    time.sleep(moment)
+    running.send_signal(signal.SIGINT)
+    _, messages = running.communicate(timeout=120)
+    return running.returncode, messages
+
+
+def check(code: int, messages: str, folder: Path) -> None:
+    if code == -signal.SIGINT:  # Python itself was starting, or importing the start
+        assert "/clearhead/cli/main" not in messages, messages
+        return
+    assert code in (0, 130), messages  # 0: it was over before
+    assert "Traceback" not in messages, messages
+    if code == 130:
+        assert messages.splitlines()[-1] == "stopped." and messages.count("stopped") == 1, messages
+    assert not list(folder.rglob(".*.part"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(COMMANDS)), ids=[one[0] for one in COMMANDS])
+def test_ctrl_c_at_any_moment(number: int, endless_folder: Path, tmp_path: Path) -> None:
+    """Each command at two moments, others for each command, so that all moments are tried."""
+    arguments = [str(endless_folder) if one == "ENDLESS" else one for one in COMMANDS[number]]
+    for moment in (MOMENTS[number % len(MOMENTS)], MOMENTS[(number + 3) % len(MOMENTS)]):
+        check(*stopped(arguments, moment, tmp_path), tmp_path)
