@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from clearhead.arguments import flag
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.generation.prompt import Prompt, bos_of, decoder_start_ids, prompt_rows
@@ -32,6 +33,7 @@ class PromptBatch:
     @classmethod
     def of(cls, loaded: Loaded, prompt: Prompt, *, slide: bool = False) -> PromptBatch:
         """Make the batch from a prompt as a user gives it."""
+        slide = flag("slide", slide)
         rows, bos, context = (
             prompt_rows(loaded, prompt),
             bos_of(loaded),

@@ -47,10 +47,15 @@ def make_runner(
 
 def generative_model(loaded: Loaded) -> Decoder | EncoderDecoder:
     """Return the model if it predicts next tokens; raise an InputError if it is an encoder."""
+    if not isinstance(loaded, Loaded):
+        raise InputError(
+            f"loaded must be a model from clearhead.load; got {type(loaded).__name__}.",
+            hint='loaded = clearhead.load("smollm2")',
+        )
     if isinstance(loaded.model, Encoder):
         raise InputError(
-            f"{loaded.name} has no language-model head: it is an encoder with the head "
-            f"{loaded.config.head!r}, and does not predict next tokens.",
+            f"the loaded model {loaded.name} has no language-model head: it is an encoder with "
+            f"the head {loaded.config.head!r}, and does not predict next tokens.",
             hint="generation needs a decoder or encoder-decoder, such as smollm2.",
         )
     return loaded.model

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_type_hints
 
+from clearhead.arguments import shown, whole_number
 from clearhead.attention.rotary import Rotary, RotaryScaling
 from clearhead.errors import ConfigError
 from clearhead.layers.block import NormPlace
@@ -129,15 +131,21 @@ class ModelConfig:
 
     def windowed(self, layer: int) -> bool:
         """Return whether this layer attends within a window only."""
+        whole_number("layer", layer, least=0, most=self._most_layers - 1)
         if self.window is None:
             return False
         return self.window_layers is None or self.window_layers[layer]
 
     def rotary_of(self, layer: int) -> Rotary | None:
         """Return the rotary positions of this layer; None without rotary positions."""
+        whole_number("layer", layer, least=0, most=self._most_layers - 1)
         if self.window_rotary_base is not None and self.windowed(layer):
             return self._rotary(self.window_rotary_base, None)
         return self.rotary
+
+    @property
+    def _most_layers(self) -> int:
+        return max(self.layers, self.encoder_layers or 0)
 
     def _rotary(self, base: float, scaling: RotaryScaling | None) -> Rotary | None:
         if self.positions != "rotary":
@@ -185,10 +193,12 @@ class ModelConfig:
     @classmethod
     def from_json(cls, text: str) -> ModelConfig:
         """Return the config that :meth:`to_json` wrote."""
+        if not isinstance(text, str | bytes):
+            raise ConfigError(f"text must be JSON, as a string; got {shown(text)}.")
         try:
             fields = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ConfigError(f"the model description is not JSON: {error}.") from None
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"the text of a model description is not JSON: {error}.") from None
         if not isinstance(fields, dict):
             raise ConfigError(
                 f"the model description must be a JSON object; got {type(fields).__name__}."
@@ -196,8 +206,10 @@ class ModelConfig:
         return cls.from_fields(fields)
 
     @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> ModelConfig:
+    def from_fields(cls, fields: Mapping[str, Any]) -> ModelConfig:
         """Return the config from plain JSON values."""
+        if not isinstance(fields, Mapping):
+            raise ConfigError(f"fields must be a dict of a model's fields; got {shown(fields)}.")
         _refuse_unknown(fields)
         fields = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
         scaling = fields.get("rotary_scaling")
@@ -213,7 +225,7 @@ class ModelConfig:
             value = getattr(self, name)
             wanted = type_mismatch(value, hint)
             if wanted is not None:
-                raise ConfigError(f"{name} must be {wanted}; got {value!r}.")
+                raise ConfigError(f"{name} must be {wanted}; got {shown(value)}.")
 
     def _check_sizes(self) -> None:
         for least, names in LEAST.items():
@@ -230,7 +242,8 @@ class ModelConfig:
             )
         if self.heads % (self.kv_heads or self.heads):
             raise ConfigError(
-                f"{self.heads} heads cannot share {self.kv_heads} key/value heads evenly."
+                f"{self.heads} heads cannot share {self.kv_heads} key/value heads evenly: kv_heads "
+                "must divide them."
             )
         if self.norm_epsilon <= 0 or not 0 <= self.dropout < 1:
             raise ConfigError(
@@ -303,9 +316,9 @@ LEAST = {
 }  # fmt: skip
 
 
-def _refuse_unknown(fields: dict[str, Any]) -> None:
+def _refuse_unknown(fields: Mapping[str, Any]) -> None:
     known = {field.name for field in dataclasses.fields(ModelConfig)}
-    unknown = sorted(set(fields) - known)
+    unknown = sorted(map(str, set(fields) - known))
     if unknown:
         raise ConfigError(
             f"a model has no {', '.join(unknown)}.", hint=f"fields: {', '.join(sorted(known))}"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal, get_args, get_origin
 
 from clearhead.attention.rotary import RotaryScaling
 
+LARGEST = 1e300  # far beyond any setting, and far from overflow
 _TYPE_NAMES = {int: "a whole number", bool: "true or false", str: "text"}
 
 
 def type_mismatch(value: Any, hint: Any) -> str | None:
     """Return what was wanted if ``value`` is not of the field's type, else None."""
     if get_origin(hint) is Literal:
-        return None if value in get_args(hint) else f"one of {', '.join(get_args(hint))}"
+        known = isinstance(value, str) and value in get_args(hint)
+        return None if known else f"one of {', '.join(get_args(hint))}"
     options = get_args(hint) if type(None) in get_args(hint) else (hint,)
     if value is None:
         return None if type(None) in options else "given"
@@ -27,6 +28,6 @@ def type_mismatch(value: Any, hint: Any) -> str | None:
         return None if fits else f"a list, each entry {_TYPE_NAMES[get_args(wanted)[0]]}"
     if wanted is float:
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        return None if number and math.isfinite(value) else "a finite number"
+        return None if number and abs(value) <= LARGEST else "a finite number"  # NaN is not
     fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
     return None if fits else _TYPE_NAMES[wanted]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from clearhead.arguments import path as path_argument
 from clearhead.checkpoints.safetensors.file import SafetensorsFile, write_safetensors
 from clearhead.errors import CheckpointError, InputError
 from clearhead.files.json_file import parse_json
@@ -38,7 +39,7 @@ VERSION = 1
 
 def save_trace(seen: Seen, path: str | Path) -> Path:
     """Write a trace to ``path``; an older trace there is replaced, any other file is not."""
-    path = Path(path)
+    path = path_argument("path", path)
     if path.exists() and not is_trace(path):
         raise InputError(
             f"{path} is there already and is no trace; it will not be replaced.",
@@ -80,7 +81,7 @@ def open_trace(path: str | Path) -> Seen:
     """
     from clearhead.trace.seen import Seen
 
-    path = Path(path)
+    path = path_argument("path", path)
     file = SafetensorsFile(path)
     about = _about(path, file)
     try:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
+from clearhead.arguments import shown
 from clearhead.errors import ConfigError
 
 ScheduleName: TypeAlias = Literal["cosine", "inverse-square-root", "linear"]
@@ -57,7 +58,7 @@ class TrainingSettings:
                 "a run is as long as steps or minutes say: give one of them; got "
                 f"steps={self.steps} and minutes={self.minutes}."
             )
-        check_values(dataclasses.asdict(self))
+        check_values(vars(self))
 
     def changed(self, **fields: Any) -> TrainingSettings:
         """These settings with some fields changed."""
@@ -66,8 +67,10 @@ class TrainingSettings:
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> TrainingSettings:
         """Settings from plain JSON values; a field that there is not is an error."""
+        if not isinstance(fields, Mapping):
+            raise ConfigError(f"fields must be a dict of settings by name; got {shown(fields)}.")
         known = {field.name for field in dataclasses.fields(cls)}
-        unknown = sorted(set(fields) - known)
+        unknown = sorted(map(str, set(fields) - known))
         if unknown:
             raise ConfigError(
                 f"training has no setting {', '.join(unknown)}.",
@@ -81,9 +84,9 @@ def check_values(fields: Mapping[str, Any]) -> None:
     """Refuse values that are of the wrong kind or out of range."""
     for name, value in fields.items():
         if name in NAMES:
-            if value not in get_args(NAMES[name]):
+            if not isinstance(value, str) or value not in get_args(NAMES[name]):
                 raise ConfigError(
-                    f"{name} is one of {', '.join(get_args(NAMES[name]))}; got {value!r}."
+                    f"{name} is one of {', '.join(get_args(NAMES[name]))}; got {shown(value)}."
                 )
         elif value is not None or name not in OPTIONAL:
             _check_number(name, value)
@@ -93,7 +96,7 @@ def _check_number(name: str, value: object) -> None:
     kinds = int if name in WHOLE else int | float
     if isinstance(value, bool) or not isinstance(value, kinds):
         kind = "a whole number" if name in WHOLE else "a number"
-        raise ConfigError(f"{name} must be {kind}; got {value!r}.")
+        raise ConfigError(f"{name} must be {kind}; got {shown(value)}.")
     low, high = RANGES[name]
     if not (math.isfinite(value) and low <= value <= high):
         most = "" if high == math.inf else f" and at most {high:g}"
