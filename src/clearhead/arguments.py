@@ -22,6 +22,7 @@ from typing import Any, SupportsIndex
 
 from clearhead.errors import InputError
 
+REAL = (Real, Decimal)
 MOST_ENTRIES = 2**26  # of a list: a longer one is a mistake
 LONGEST_NAME = 255  # bytes of a file's name, on every system
 LONGEST_SHOWN = 60  # characters of a wrong value in an error
@@ -53,13 +54,13 @@ def real_number(
 ) -> float:  # fmt: skip
     """The argument as a finite float; whole and NumPy's numbers are fine, tensors are not."""
     wanted = _wanted("a finite number", least, most, above)
-    if hasattr(value, "requires_grad"):
+    if type(value) is not float and hasattr(value, "requires_grad"):
         raise error(
             f"{name} must be {wanted}; got a tensor.",
             hint=f"float({name}) if it is a constant; a number that is learned belongs into the "
             "computation before the call.",
         )
-    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+    if type(value) is not float and (isinstance(value, bool) or not isinstance(value, REAL)):
         raise error(f"{name} must be {wanted}; got {shown(value)}.")
     try:
         number = float(value)

@@ -86,7 +86,7 @@ def test_wrong_things_are_named() -> None:
         make_look(decoder(), "the", source="der")
     with pytest.raises(InputError, match="a text is wanted to look at; got NoneType"):
         make_look(decoder())
-    with pytest.raises(InputError, match="generate must be a whole number, 0 or more; got -1"):
+    with pytest.raises(InputError, match="generate must be a whole number of 0 or more; got -1"):
         make_look(decoder(), "the", generate=-1)
     with pytest.raises(InputError, match=r"the text has 9 tokens.*context holds 7") as caught:
         make_look(decoder(7), "the students opened their books and the door")

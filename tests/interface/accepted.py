@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.interface.values import SINGLE
-from tests.interface.walk import Outcome
+from tests.interface.walk import Outcome, cases
 
 FILE = Path(__file__).with_name("accepted.json")
 
@@ -33,12 +33,18 @@ def unlisted(outcomes: Iterable[Outcome]) -> list[Outcome]:
 
 
 def write_accepted(outcomes: Iterable[Outcome]) -> None:
-    """Write the list that these outcomes give; arguments that accept the same stand together."""
+    """Write what these outcomes accept; arguments that accept the same stand together.
+
+    Arguments that were not walked over keep their entry, unless there are no such arguments.
+    """
     found: dict[str, list[str]] = {}
     for one in outcomes:
         values = found.setdefault(one.case.place, [])
         if one.kind == "accepted":
             values.append(one.case.value)
+    there = {case.place for case in cases()}
+    kept = {place: list(values) for place, values in read_accepted().items() if place in there}
+    found = {place: (kept | found)[place] for place in sorted(there & {*kept, *found})}
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     order = {name: number for number, name in enumerate(SINGLE)}
     for place, values in found.items():

@@ -284,7 +284,7 @@ def _models() -> dict[str, Call]:
             cache=lambda: _model("translator")().new_cache(),
         ),
         "EncoderDecoder.new_cache": _method(_model("translator"), "new_cache", capacity=3),
-        "Loaded": _call(ch.Loaded, repr, **_loaded_fields()),
+        "Loaded": _call(ch.Loaded, lambda made: (made.name, repr(made)[:7]), **_loaded_fields()),
     }  # fmt: skip
 
 

@@ -52,7 +52,7 @@ def make_look(
     Raises:
         InputError: the text is empty or longer than the context, or the model cannot be looked at.
     """
-    whole_number("generate", generate, least=0)
+    generate = whole_number("generate", generate, least=0)
     if isinstance(model, Seen):
         if text is not None or source is not None or generate:
             raise InputError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from clearhead.arguments import whole_number
+from clearhead.arguments import shown, whole_number
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.text.tokenizer import Tokenizer
@@ -96,4 +96,10 @@ def _bos_ids(loaded: Loaded) -> list[int]:
 
 
 def _checked_id(loaded: Loaded, id: object) -> int:
-    return whole_number("each token id of a prompt", id, least=0, most=loaded.config.vocab - 1)
+    most = loaded.config.vocab - 1
+    try:
+        return whole_number("id", id, least=0, most=most)
+    except InputError:
+        raise InputError(
+            f"a token id of this model is a whole number from 0 to {most}; got {shown(id)}."
+        ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clearhead.arguments import flag
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.generation.runner import Runner
@@ -26,6 +27,7 @@ def make_runner(
         InputError: the model is an encoder, or the required runner cannot run it.
     """
     model = generative_model(loaded)
+    engine = None if engine is None else flag("engine", engine)
     if engine is not False:
         runner = _make_engine_runner(loaded, sources)
         if runner is not None:

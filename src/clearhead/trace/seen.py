@@ -61,6 +61,8 @@ class Seen:
     ) -> None:
         self.records = [] if records is None else _records(records)
         self.labels = Labels(_listed("tokens", tokens), _listed("source", source))
+        if not isinstance(spill, Spill | None):
+            raise InputError(f"spill must be a Spill or None; got {shown(spill)}.")
         self.spill = spill
         self.missed = check_text(
             missed, "missed"
@@ -233,4 +235,6 @@ def _listed(name: str, passages: Passage | Sequence[Passage] | None) -> list[Pas
 
 def _texts(name: str, text: str | Sequence[str]) -> list[str]:
     found = [text] if isinstance(text, str) else several(name, text, "texts")
+    if not found:
+        raise InputError(f"{name} must be a text for each sequence; got none.")
     return [check_text(one, name) for one in found]

@@ -56,7 +56,7 @@ class TrainingSettings:
         if (self.steps is None) == (self.minutes is None):
             raise ConfigError(
                 "a run is as long as steps or minutes say: give one of them; got "
-                f"steps={self.steps} and minutes={self.minutes}."
+                f"steps={shown(self.steps)} and minutes={shown(self.minutes)}."
             )
         check_values(vars(self))
 

@@ -107,7 +107,7 @@ def steps(
         InputError: there is no such worked example, head or word.
     """
     if isinstance(seen, str) and (text is None or seen in EXAMPLES):
-        _unused("a worked example has its own numbers", head=head, word=word, text=text)
+        _unused("a worked example has its own numbers", head=head, word=word)
         return ShownSteps(worked_example(seen)[0])
     found = seen.insight if isinstance(seen, ShownLook) else seen
     if isinstance(found, Look):

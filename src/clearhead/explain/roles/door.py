@@ -16,7 +16,9 @@ def check_roles(arguments: Mapping[str, object]) -> None:
     _check_corpus(arguments["corpus"])
     properties = arguments["properties"]
     if properties is not None and not isinstance(properties, str):
-        several("properties", properties, "names, Property objects or functions")
+        wanted = "names, Property objects or functions"
+        if not several("properties", properties, wanted):
+            raise InputError(f"properties must be a list of {wanted}; got an empty one.")
     check_tokenizer(arguments["tokenizer"])
     for name in ("forward", "progress"):
         if arguments[name] is not None and not callable(arguments[name]):
