@@ -5,13 +5,23 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from clearhead.arguments import flag, real_number, shown, whole_number
-from clearhead.errors import InputError
+from clearhead.arguments import (
+    flag,
+    one_of,
+    path,
+    real_number,
+    several,
+    shown,
+    text,
+    whole_number,
+)
+from clearhead.errors import ConfigError, InputError
 
 
 @pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3), torch.tensor(3)])
@@ -69,3 +79,35 @@ def test_a_wrong_value_is_shown_shortly_whatever_it_is() -> None:
     assert shown("x" * 1000) == "<str>"
     assert shown(torch.zeros(3, 3)) == "<Tensor>"
     assert shown(2.5) == "2.5"
+
+
+def test_choices_need_no_hash_and_no_equality() -> None:
+    one_of("pool", "max", ("max", "sum"))
+    for value in (["max"], np.array(["max", "sum"]), 1, None, "mean"):
+        with pytest.raises(InputError, match="pool must be one of 'max', 'sum'; got "):
+            one_of("pool", value, ("max", "sum"))
+    with pytest.raises(ConfigError, match="words must be one of True, False; got 1"):
+        one_of("words", 1, (True, False), error=ConfigError)
+
+
+def test_lists_have_an_end() -> None:
+    assert several("heads", (3, 5), "numbers") == [3, 5]
+    assert several("heads", np.array([3, 5]), "numbers") == [3, 5]
+    for value in ("35", b"35", 3, None, {3: 5}, iter([3]), torch.tensor(3), range(2**40), list):
+        with pytest.raises(InputError, match="heads must be a list of numbers; got "):
+            several("heads", value, "numbers")
+
+
+def test_texts_are_whole_characters() -> None:
+    assert text("name", "naïve 😀") == "naïve 😀"
+    with pytest.raises(InputError, match="name must be a string; got b'x'"):
+        text("name", b"x")
+    with pytest.raises(InputError, match=r"name holds half a character .* at position 1"):
+        text("name", "a\ud800")
+
+
+def test_paths_are_those_that_a_system_can_have() -> None:
+    assert path("folder", "a/b") == path("folder", Path("a/b")) == Path("a/b")
+    for value in ("", "a\0b", "a\ud800", "x" * 256, 3, None, b"a", ["a"]):
+        with pytest.raises(InputError, match="folder must be a path"):
+            path("folder", value)

@@ -95,7 +95,7 @@ def test_crop_forgets_the_end() -> None:
     cache.crop(0)
     assert cache.length == 0 and cache.keys.shape[2] == 0
     for length in (-1, 1):
-        with pytest.raises(InputError, match=rf"crop to 0 … 0 tokens.*; got {length}"):
+        with pytest.raises(InputError, match=rf"length .* from 0 to 0; got {length}"):
             cache.crop(length)
 
 
@@ -256,7 +256,7 @@ def test_a_sliding_cache_forgets_for_good() -> None:
 def test_a_sliding_cache_holds_rows_of_equal_length() -> None:
     with pytest.raises(InputError, match="counts is not for it"):
         SlidingKVCache(5).append(*keys_and_values(3), torch.tensor([3, 1]))
-    with pytest.raises(InputError, match="window counts keys, the query's own included; got 0"):
+    with pytest.raises(InputError, match=r"window .keys, .* whole number from 1 .* got 0"):
         SlidingKVCache(0)
 
 
@@ -271,7 +271,7 @@ def test_an_empty_cache_has_nothing_to_show() -> None:
 
 
 def test_a_capacity_below_zero() -> None:
-    with pytest.raises(InputError, match="capacity counts tokens and must be 0 or more; got -1"):
+    with pytest.raises(InputError, match=r"capacity .* number from 0 to .*; got -1"):
         KVCache(-1)
 
 
@@ -279,14 +279,14 @@ def test_a_capacity_below_zero() -> None:
 def test_rows_that_are_not_there(rows: list[int]) -> None:
     cache = KVCache()
     cache.append(*keys_and_values(3))
-    with pytest.raises(InputError, match=r"reorder: rows must be 0 … 1; got \["):
+    with pytest.raises(InputError, match=r"rows must be 0 to 1; got "):
         cache.reorder(torch.tensor(rows))
 
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("counts", [[3, 4], [-1, 0], [1, 1, 1]])
 def test_counts_that_cannot_be(counts: list[int]) -> None:
-    wanted = r"how many of the 3 new tokens of each of the 2 rows are real, 0 … 3; got \["
+    wanted = r"counts .how many of the 3 new tokens of each row are real. must be "
     with pytest.raises(InputError, match=wanted):
         KVCache().append(*keys_and_values(3), torch.tensor(counts))
 

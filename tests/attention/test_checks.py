@@ -116,7 +116,7 @@ def test_a_map_of_the_wrong_shape(function: Function, name: str, shape: tuple[in
         ),
         (
             lambda: masks.causal(torch.zeros(3, 2, dtype=torch.long)),
-            "offset must be a number, or (batch) numbers; got (3, 2)",
+            "offset must be one number for each row, (batch,); got (3, 2)",
         ),
         (lambda: masks.dense(ones(4, 5, 7, dtype=torch.bool)), "mask must be broadcastable to"),
         (
@@ -163,7 +163,7 @@ def test_sinks_of_the_wrong_shape(function: Function, came: Tensor) -> None:
 
 @BOTH
 def test_sinks_of_the_wrong_kind(function: Function) -> None:
-    with pytest.raises(InputError, match=r"for each query head, \(6,\); got list"):
+    with pytest.raises(InputError, match="sinks must be a torch tensor; got list"):
         function(*fitting(), sinks=[0.0] * 6)
     with pytest.raises(InputError, match=r"sinks must be floating point; got torch\.int64"):
         function(*fitting(), sinks=ones(6, dtype=torch.int64))
@@ -213,7 +213,7 @@ def test_causal_is_true_or_false(function: Function, causal: Any) -> None:
 @BOTH
 def test_sparse_tensors_are_refused(function: Function) -> None:
     states = ones(5, 8)
-    with pytest.raises(InputError, match=r"must be dense tensors; got torch\.sparse_coo"):
+    with pytest.raises(InputError, match=r"must be a dense tensor; got torch\.sparse_coo"):
         function(states.to_sparse(), states, states)
     with pytest.raises(InputError, match=r"bias must be a dense tensor; got torch\.sparse_coo"):
         function(states, states, states, bias=ones(5, 5).to_sparse())

@@ -14,7 +14,7 @@ from tests.house import tree
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "clearhead"
-ROOMS = ("visible", "errors", "axes", "lazy", "arguments", *tree.ROOMS)
+ROOMS = ("visible", "errors", "axes", "lazy", "arguments", "tensors", *tree.ROOMS)
 MOST_MODULES = 22  # of one folder
 ABOVE_ALL = ("__init__", "__main__")  # the front doors may use every room
 

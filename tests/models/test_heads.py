@@ -142,7 +142,7 @@ def test_segments_are_checked(unchecked: None) -> None:
     with pytest.raises(InputError, match="this model has no segments"):
         without(ids, segments=torch.zeros_like(ids))
     model = Encoder(config(kind="encoder", head="none", segments=2))
-    with pytest.raises(InputError, match="segments must be 0 … 1; got 0 … 2"):
+    with pytest.raises(InputError, match="segments must be whole numbers from 0 to 1; got 2"):
         model(ids, segments=torch.arange(5).clamp(max=2).expand(2, 5))
     with pytest.raises(ShapeError, match=r"one segment, \(2, 5\); got \(2, 4\)"):
         model(ids, segments=torch.zeros(2, 4).long())

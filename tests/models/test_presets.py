@@ -42,7 +42,9 @@ def test_sizes_of_the_paper() -> None:
 
 
 def test_unknown_preset() -> None:
-    with pytest.raises(ConfigError, match="no preset 'huge'; there are transformer-base"):
+    with pytest.raises(
+        ConfigError, match="no preset of the name 'huge'; there are transformer-base"
+    ):
         preset("huge")
     with pytest.raises(ConfigError, match="a model has no depth"):
         preset("transformer-base", depth=3)

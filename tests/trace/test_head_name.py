@@ -45,7 +45,7 @@ def test_heads_are_picked_by_the_models_numbers() -> None:
         ((0, 1, 2), slice(3, 5), "L0: no heads 3:5; this layer has 3 heads"),
         ((0, 1, 2), slice(0, 3, 2), "without steps"),
         ((0, 1, 2), slice(-2, None), "without steps"),
-        ((0, 1, 2), [], "an empty list chooses no head"),
+        ((0, 1, 2), [], "an empty list of heads chooses none"),
     ],
 )
 def test_heads_that_are_not_there(kept: tuple[int, ...], chosen: Any, words: str) -> None:

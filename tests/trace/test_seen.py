@@ -69,7 +69,7 @@ def test_heads_of_a_layer_by_index() -> None:
     assert layer[2:4].heads == (2, 3)
     for chosen, words in (
         (slice(0, 4, 2), "heads are chosen from : to, without steps"),
-        ([], "an empty list chooses no head"),
+        ([], "an empty list of heads chooses none"),
         (7, "L1H7: this layer has 5 heads"),
     ):
         with pytest.raises(InputError, match=words):
@@ -116,8 +116,15 @@ def test_padded_sequences_keep_their_tokens_in_place() -> None:
     assert torch.equal(second.row("v"), second.row(4))
     with pytest.raises(InputError, match="no row reads 'c'"):
         second.row("c")
-    to_the_right = Seen([synthetic(Options(queries=9, keys=9)).record], short)["L0H0"]
+    unmasked = synthetic(Options(batch=2, queries=9, keys=9)).record
+    to_the_right = Seen([unmasked], [whole, short])["L0H0"].of(batch=1)
     assert torch.equal(to_the_right.row("v"), to_the_right.row(1))
+
+
+def test_a_text_that_is_shorter_than_what_was_seen_needs_padding() -> None:
+    record = synthetic(Options(queries=9, keys=9)).record
+    with pytest.raises(InputError, match="the text has 6 tokens, but L0 saw 9 columns"):
+        Seen([record], passage(list("uvwxyz")))["L0H0"]
 
 
 def test_cross_attention_reads_the_source() -> None:

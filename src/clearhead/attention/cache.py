@@ -13,8 +13,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from clearhead.arguments import whole_number
 from clearhead.attention import masks
 from clearhead.errors import InputError, ShapeError
+from clearhead.tensors import dense_tensor, row_numbers, same_device
+
+MOST_TOKENS = 2**30  # for which room is made at once
 
 
 class KVCache:
@@ -41,9 +45,7 @@ class KVCache:
     """
 
     def __init__(self, capacity: int = 0) -> None:
-        if capacity < 0:
-            raise InputError(f"capacity counts tokens and must be 0 or more; got {capacity}.")
-        self._capacity = capacity
+        self._capacity = whole_number("capacity (tokens)", capacity, least=0, most=MOST_TOKENS)
         self._keys: Tensor | None = None
         self._values: Tensor | None = None
         self._lengths: Tensor | None = None  # of each row, once they differ
@@ -56,6 +58,11 @@ class KVCache:
         if self._lengths is not None:
             return self._lengths
         return torch.full((0 if self._keys is None else self._keys.shape[0],), self.length)
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows of a batch it is made for; None before the first ``append``."""
+        return None if self._keys is None else self._keys.shape[0]
 
     @property
     def capacity(self) -> int:
@@ -118,6 +125,7 @@ class KVCache:
 
     def positions(self, count: int) -> Int[Tensor, "#batch {count}"]:
         """The positions of the next ``count`` tokens of each row."""
+        count = whole_number("count (tokens)", count, least=0, most=MOST_TOKENS)
         if self._lengths is None:
             return torch.arange(self.length, self.length + count)[None]
         return self._lengths[:, None] + torch.arange(count)
@@ -126,7 +134,10 @@ class KVCache:
         """The mask of the next queries of each row, once their keys are appended."""
         offset = self._offset()
         behind = masks.causal(offset)
-        return behind if window is None else behind & masks.window(window - 1, offset=offset)
+        if window is None:
+            return behind
+        window = whole_number("window (keys, the query's own included)", window, least=1)
+        return behind & masks.window(window - 1, offset=offset)
 
     def _offset(self) -> masks.Offset:
         """The place of the next queries among the keys."""
@@ -134,8 +145,7 @@ class KVCache:
 
     def crop(self, length: int) -> None:
         """Forget everything from position ``length`` on."""
-        if not 0 <= length <= self.length:
-            raise InputError(f"crop to 0 … {self.length} tokens, the cache's length; got {length}.")
+        length = self._checked_length(length)
         self.length = length
         if self._lengths is not None:
             self._lengths = self._lengths.clamp(max=length)
@@ -144,14 +154,15 @@ class KVCache:
                 # A row shorter than the rest must not meet old numbers.
                 held[:, :, length - self._dropped :] = 0
 
+    def _checked_length(self, length: int) -> int:
+        return whole_number("length (of this cache, in tokens)", length, least=0, most=self.length)
+
     def reorder(self, rows: Int[Tensor, " beam"]) -> None:
         """Make row i what row ``rows[i]`` was: beams that go on, die or split."""
         if self._keys is None or self._values is None:
             raise InputError("reorder: the cache is empty, there are no rows yet.")
-        if rows.numel() and not 0 <= int(rows.min()) <= int(rows.max()) < self._keys.shape[0]:
-            raise InputError(
-                f"reorder: rows must be 0 … {self._keys.shape[0] - 1}; got {rows.tolist()}."
-            )
+        rows = row_numbers("rows", rows, most=self._keys.shape[0] - 1)
+        same_device("rows", rows, self._keys.device)
         self._keys, self._values = self._keys[rows], self._values[rows]
         if self._lengths is not None:
             self._lengths = self._lengths[rows]
@@ -167,10 +178,20 @@ class KVCache:
 
     def _fit(self, key: Tensor, value: Tensor) -> None:
         """Check the new tokens and make room for them."""
+        _check_numbers("key", key)
+        _check_numbers("value", value)
         if key.ndim != 4 or value.ndim != 4 or key.shape[:3] != value.shape[:3]:
             raise ShapeError(
                 "append wants key (batch, kv_head, query, key_dim) and value (batch, kv_head, "
                 f"query, value_dim); got {tuple(key.shape)} and {tuple(value.shape)}."
+            )
+        if value.dtype != key.dtype:
+            raise InputError(
+                f"key and value must share one dtype; got {key.dtype} and {value.dtype}."
+            )
+        if value.device != key.device:
+            raise InputError(
+                f"key and value must be on one device; got {key.device} and {value.device}."
             )
         if self._keys is None or self._values is None:
             room = max(self._capacity, key.shape[2])
@@ -185,6 +206,7 @@ class KVCache:
                 f"{held}; append got {new}.",
                 hint="reset() keeps the shape; a new batch needs a new cache.",
             )
+        same_device("key", key, self._keys.device)
         if self.held + key.shape[2] > self._keys.shape[2]:
             room = max(2 * self._keys.shape[2], self.held + key.shape[2])
             self._keys, self._values = (_grown(part, room) for part in (self._keys, self._values))
@@ -195,11 +217,8 @@ class KVCache:
         batch, new = key.shape[0], key.shape[2]
         if counts is None:
             counts = torch.full((batch,), new)
-        if counts.shape != (batch,) or int(counts.min()) < 0 or int(counts.max()) > new:
-            raise InputError(
-                f"counts says how many of the {new} new tokens of each of the {batch} rows are "
-                f"real, 0 … {new}; got {counts.tolist()}."
-            )
+        name = f"counts (how many of the {new} new tokens of each row are real)"
+        counts = row_numbers(name, counts, rows=batch, most=new)
         starts = self.lengths
         for row in range(batch):
             start, count = int(starts[row]), int(counts[row])
@@ -222,8 +241,9 @@ class SlidingKVCache(KVCache):
     """
 
     def __init__(self, window: int) -> None:
-        if window < 1:
-            raise InputError(f"window counts keys, the query's own included; got {window}.")
+        window = whole_number(
+            "window (keys, the query's own included)", window, least=1, most=MOST_TOKENS // 2
+        )
         super().__init__(capacity=2 * window)
         self.window = window
 
@@ -238,13 +258,15 @@ class SlidingKVCache(KVCache):
         """Add new tokens; returns at least the keys and values that their windows can reach."""
         if counts is not None:
             raise InputError("a sliding cache holds rows of equal length; counts is not for it.")
-        if self.held + key.shape[2] > self.capacity:
+        _check_numbers("key", key)
+        if key.ndim == 4 and self.held + key.shape[2] > self.capacity:
             self._slide()
         return super().append(key, value)
 
     def crop(self, length: int) -> None:
         """Forget everything from position ``length`` on; what slid out cannot come back."""
-        if 0 <= length < min(self.length, self._dropped + self.window - 1) and self._dropped:
+        length = self._checked_length(length)
+        if length < min(self.length, self._dropped + self.window - 1) and self._dropped:
             raise InputError(
                 f"crop({length}): a window of {self.window} would need keys from before position "
                 f"{self._dropped}, which slid out of this cache."
@@ -261,6 +283,11 @@ class SlidingKVCache(KVCache):
             if part is not None:
                 part[:, :, :keep] = part[:, :, self.held - keep : self.held].clone()
         self._dropped = self.length - keep
+
+
+def _check_numbers(name: str, given: Tensor) -> None:
+    if not dense_tensor(name, given).is_floating_point():
+        raise InputError(f"{name} must be floating point; got {given.dtype}.")
 
 
 def _grown(part: Tensor, room: int) -> Tensor:

@@ -14,9 +14,12 @@ from torch import Tensor
 
 from clearhead.arguments import flag, real_number, whole_number
 from clearhead.attention.checks import check_bias, check_sinks, explain_misfit, fit, map_shape
-from clearhead.attention.masks import WHOLE, Band, Block, Mask, causal, dense, window
+from clearhead.attention.masks import WHOLE, Band, Block, Mask, causal, dense, near_keys
+from clearhead.errors import InputError
+from clearhead.tensors import same_device
 
 CAUSAL = causal()
+LARGEST = 3e38  # kernels compute in float32
 
 
 @dataclass(slots=True)
@@ -108,6 +111,7 @@ def attention_call(
     """Check the arguments of one call and bring them to one form; errors name the argument."""
     if not fit(query, key, value):
         explain_misfit(query, key, value)
+    is_causal = flag("causal", is_causal)
     headless = query.ndim == 2
     if headless:
         query, key, value = query[None], key[None], value[None]
@@ -120,26 +124,35 @@ def attention_call(
     if mask is not None or bias is not None:
         whole = (*leading, *query.shape[1:3], key.shape[2])
         if mask is not None:
-            rule = mask if isinstance(mask, Mask) else dense(_flatten_map("mask", mask, whole))
+            rule = (
+                mask
+                if isinstance(mask, Mask)
+                else dense(_flatten_map("mask", mask, whole, query.device))
+            )
         if bias is not None:
             check_bias(bias)
-            bias = _flatten_map("bias", bias, whole)
+            bias = _flatten_map("bias", bias, whole, query.device)
     if window_size is not None:
         everything = 2 * (query.shape[2] + key.shape[2]) + 1  # a larger window sees no more
         rule = _both(rule, _window(window_size, is_causal, everything))
-    if (
-        flag("causal", is_causal) and query.shape[2] != 1
-    ):  # aligned to the end, a single query sees every key
+    if is_causal and query.shape[2] != 1:  # aligned to the end, a single query sees every key
         rule = _both(rule, CAUSAL)
     if sinks is not None:
-        check_sinks(sinks, heads=query.shape[1])
+        check_sinks(sinks, heads=query.shape[1], device=query.device)
     if softcap is not None:
         softcap = real_number("softcap (None: no cap)", softcap, above=0)
+        _fits_float32("softcap", softcap)
     if scale is None:
         scale = query.shape[3] ** -0.5
     else:
         scale = real_number("scale (None: 1/√key_dim)", scale)
+        _fits_float32("scale", scale)
     return Call(query, key, value, rule, bias, scale, softcap, sinks, leading, headless)
+
+
+def _fits_float32(name: str, number: float) -> None:
+    if abs(number) > LARGEST:
+        raise InputError(f"{name} must fit into float32, at most {LARGEST:g}; got {number}.")
 
 
 def _flatten(tensor: Tensor, leading: torch.Size) -> Tensor:
@@ -148,9 +161,10 @@ def _flatten(tensor: Tensor, leading: torch.Size) -> Tensor:
     return tensor.reshape(leading.numel(), *tensor.shape[-3:])
 
 
-def _flatten_map(name: str, given: Tensor, whole: tuple[int, ...]) -> Tensor:
+def _flatten_map(name: str, given: Tensor, whole: tuple[int, ...], device: torch.device) -> Tensor:
     """A mask or bias as (batch or 1, head or 1, query or 1, key or 1)."""
     map_shape(name, given, whole)
+    same_device(name, given, device)
     if given.ndim > 3 and len(whole) > 4:
         return _flatten(given, torch.Size(whole[:-3]))
     return given[(None,) * (4 - given.ndim)]
@@ -163,4 +177,4 @@ def _both(first: Mask | None, second: Mask) -> Mask:
 def _window(size: int, is_causal: bool, everything: int) -> Mask:
     """At most ``size`` keys, the query's own included: behind it, or around it if not causal."""
     size = min(whole_number("window (keys, the query's own included)", size, least=1), everything)
-    return window(size - 1) if is_causal else window(size // 2, (size - 1) // 2)
+    return near_keys(size - 1) if is_causal else near_keys(size // 2, (size - 1) // 2)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from clearhead.errors import InputError, ShapeError
+from clearhead.tensors import dense_tensor, same_device
 
 FLOATS = frozenset((torch.float32, torch.float64, torch.bfloat16, torch.float16))
 
@@ -27,7 +28,7 @@ def fit(query: Tensor, key: Tensor, value: Tensor) -> bool:
             and query.dtype in FLOATS
             and query.device == key.device == value.device
         )
-    except AttributeError:  # not tensors
+    except (AttributeError, RuntimeError):  # not tensors; or nested ones, which have no shape
         return False
 
 
@@ -37,12 +38,8 @@ def explain_misfit(query: Tensor, key: Tensor, value: Tensor) -> NoReturn:
     if not all(isinstance(given, Tensor) for given in tensors):
         kinds = ", ".join(type(given).__name__ for given in tensors)
         raise InputError(f"query, key and value must be torch tensors; got {kinds}.")
-    layouts = {given.layout for given in tensors}
-    if layouts != {torch.strided}:
-        found = ", ".join(str(given.layout) for given in tensors)
-        raise InputError(
-            f"query, key and value must be dense tensors; got {found}.", hint="use .to_dense()."
-        )
+    for name, given in zip(("query", "key", "value"), tensors, strict=True):
+        dense_tensor(f"{name} (as query, key and value)", given)
     shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
     if not 2 <= query.ndim == key.ndim == value.ndim:
         raise ShapeError(
@@ -105,10 +102,7 @@ def _broadcast(asks: torch.Size, keys: torch.Size, values: torch.Size) -> bool:
 
 def map_shape(name: str, given: Tensor, whole: tuple[int, ...]) -> None:
     """A mask or bias must be broadcastable to the whole map (…, head, query, key)."""
-    if not isinstance(given, Tensor):
-        raise InputError(f"{name} must be a torch tensor; got {type(given).__name__}.")
-    if given.layout is not torch.strided:
-        raise InputError(f"{name} must be a dense tensor; got {given.layout}.", hint="to_dense().")
+    dense_tensor(name, given)
     sizes = zip(reversed(given.shape), reversed(whole), strict=False)
     if not 1 <= given.ndim <= len(whole) or not all(have in (1, want) for have, want in sizes):
         raise ShapeError(
@@ -127,10 +121,12 @@ def check_bias(bias: Tensor) -> None:
         )
 
 
-def check_sinks(sinks: Tensor, *, heads: int) -> None:
+def check_sinks(sinks: Tensor, *, heads: int, device: torch.device) -> None:
     """Sinks are one number for each query head."""
-    if not isinstance(sinks, Tensor) or sinks.shape != (heads,):
-        came = tuple(sinks.shape) if isinstance(sinks, Tensor) else type(sinks).__name__
-        raise ShapeError(f"sinks must be one number for each query head, ({heads},); got {came}.")
-    if sinks.layout is not torch.strided or not sinks.is_floating_point():
+    if dense_tensor("sinks", sinks).shape != (heads,):
+        raise ShapeError(
+            f"sinks must be one number for each query head, ({heads},); got {tuple(sinks.shape)}."
+        )
+    if not sinks.is_floating_point():
         raise InputError(f"sinks must be floating point; got {sinks.dtype}.")
+    same_device("sinks", sinks, device)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from math import isfinite
 
 from torch import Tensor
 
-from clearhead.attention.call import attention_call
+from clearhead.attention.call import LARGEST, attention_call
+from clearhead.attention.checks import fit
 from clearhead.attention.fast import fast_output, lean_output
 from clearhead.attention.masks import Mask
 from clearhead.attention.observers import OBSERVERS
@@ -64,9 +64,14 @@ def attention(
     torch.Size([8, 5, 32])
     """
     plain = mask is None and bias is None and window is None and softcap is None and sinks is None
-    sound = type(causal) is bool and (scale is None or (type(scale) is float and isfinite(scale)))
-    if plain and sound and not OBSERVERS.watching:
-        lean = lean_output(query, key, value, scale, causal)
+    known = scale is None or (type(scale) is float and -LARGEST <= scale <= LARGEST)
+    if plain and known and type(causal) is bool and not OBSERVERS.watching:
+        try:
+            lean = lean_output(query, key, value, scale, causal)
+        except (AttributeError, IndexError, RuntimeError):
+            if fit(query, key, value):
+                raise
+            lean = None  # not tensors, or of a kind that has no shape: the long way says which
         if lean is not None:
             return lean
     call = attention_call(query, key, value, mask, bias, causal, window, scale, softcap, sinks)

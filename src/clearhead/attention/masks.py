@@ -27,7 +27,12 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from clearhead.arguments import whole_number
 from clearhead.errors import InputError, ShapeError
+from clearhead.tensors import dense_tensor, device_of, row_numbers, same_device, whole_numbers
+
+MOST = 2**40  # positions: beyond, torch's whole numbers overflow
+MOST_SPELLED_OUT = 2**24  # rows or columns of a mask that is wanted as a tensor
 
 Offset: TypeAlias = int | Int[Tensor, " batch"] | None
 
@@ -97,17 +102,17 @@ class Mask:
         self, queries: int, keys: int, device: torch.device | str = "cpu"
     ) -> Bool[Tensor, "*batch query key"]:
         """The whole mask as booleans."""
-        block = Block(range(queries), range(keys), queries, keys, torch.device(device))
+        queries = whole_number("queries", queries, least=0, most=MOST_SPELLED_OUT)
+        keys = whole_number("keys", keys, least=0, most=MOST_SPELLED_OUT)
+        place = device_of("device", device, meta=True)
+        block = Block(range(queries), range(keys), queries, keys, place)
         seen = self.rule(block)
         return seen.expand(*seen.shape[:-2], queries, keys)
 
     def draw(self, queries: int, keys: int, row: int = 0) -> str:
         """The mask as text, ■ may attend, · may not; ``row`` chooses among several in a batch."""
         seen = self.tensor(queries, keys)[None].flatten(0, -3)
-        if not 0 <= row < len(seen):
-            raise InputError(
-                f"row must be 0 … {len(seen) - 1}: the mask has {len(seen)}; got {row}."
-            )
+        row = whole_number(f"row (the mask has {len(seen)})", row, least=0, most=len(seen) - 1)
         return "\n".join(" ".join("■" if cell else "·" for cell in line) for line in seen[row])
 
     def __and__(self, other: Mask | Tensor) -> Mask:
@@ -144,6 +149,7 @@ def dense(seen: Bool[Tensor, "*shape"]) -> Mask:
         raise InputError(
             f"mask must be a rule from masks or a boolean tensor; got {type(seen).__name__}."
         )
+    dense_tensor("mask", seen)
     if seen.dtype != torch.bool:
         raise InputError(
             f"mask must be boolean (True = may attend); got {seen.dtype}.",
@@ -153,6 +159,7 @@ def dense(seen: Bool[Tensor, "*shape"]) -> Mask:
         raise ShapeError(f"mask needs the axes (…, query, key); got {tuple(seen.shape)}.")
 
     def rule(block: Block) -> Tensor:
+        same_device("mask", seen, block.device)
         if seen.shape[-2] not in (1, block.queries) or seen.shape[-1] not in (1, block.keys):
             raise ShapeError(
                 f"mask was made for other sizes: wanted (…, {block.queries} queries, {block.keys} "
@@ -167,6 +174,7 @@ def dense(seen: Bool[Tensor, "*shape"]) -> Mask:
 
 def causal(offset: Offset = None) -> Mask:
     """No looking ahead: keys up to the one at which the query stands."""
+    offset = _checked(offset)
     if isinstance(offset, Tensor):
         return Mask(rule=lambda block: block.key() <= block.standing(offset))
     fixed = offset
@@ -180,9 +188,13 @@ def causal(offset: Offset = None) -> Mask:
 
 def window(before: int, after: int = 0, offset: Offset = None) -> Mask:
     """Only near keys: ``before`` keys before the query's own, its own, and ``after`` after it."""
-    for name, count in (("before", before), ("after", after)):
-        if count < 0:
-            raise InputError(f"window: {name} counts keys and must be 0 or more; got {count}.")
+    before = min(whole_number("before (keys)", before, least=0), MOST)
+    after = min(whole_number("after (keys)", after, least=0), MOST)
+    return near_keys(before, after, _checked(offset))
+
+
+def near_keys(before: int, after: int = 0, offset: Offset = None) -> Mask:
+    """:func:`window` of arguments that are checked already."""
 
     def rule(block: Block) -> Tensor:
         ahead = block.key() - block.standing(offset)
@@ -205,27 +217,39 @@ def window(before: int, after: int = 0, offset: Offset = None) -> Mask:
 
 def prefix(length: int | Int[Tensor, " batch"], offset: Offset = None) -> Mask:
     """Causal, but everybody sees the first ``length`` keys (a prefix language model)."""
-    return causal(offset) | lengths(length)
+    return causal(offset) | _first("length", length)
 
 
 def lengths(count: int | Int[Tensor, " batch"]) -> Mask:
     """Only the first ``count`` keys of each row of the batch are real; the rest is padding."""
-    if isinstance(count, Tensor):
-        return Mask(lambda block: block.key() < _of_rows("lengths", count).to(block.device))
-    return Mask(lambda block: (block.key() < count)[None, :])
+    return _first("count", count)
+
+
+def _first(name: str, count: int | Int[Tensor, " batch"]) -> Mask:
+    if isinstance(count, Tensor) and count.ndim:
+        each = row_numbers(name, count)
+        return Mask(lambda block: block.key() < _of_rows(name, each).to(block.device))
+    known = min(whole_number(name, count, least=0), MOST)
+    return Mask(lambda block: (block.key() < known)[None, :])
 
 
 def padding(real: Bool[Tensor, "batch key"]) -> Mask:
     """The mask of a padded batch: True for keys that are real tokens, False for padding."""
+    if dense_tensor("real", real).ndim != 2 or real.dtype != torch.bool:
+        raise ShapeError(
+            f"real must be boolean, (batch, key); got {real.dtype} of {tuple(real.shape)}.",
+            hint="an attention_mask of 0 and 1 needs .bool().",
+        )
     return dense(real[:, None, None, :])
 
 
 def documents(ids: Int[Tensor, "*batch key"]) -> Mask:
     """Several documents packed into one row: a query sees only keys of its own document."""
-    if ids.ndim not in (1, 2):
+    if whole_numbers("ids", ids).ndim not in (1, 2):
         raise ShapeError(f"documents: ids must be (key) or (batch, key); got {tuple(ids.shape)}.")
 
     def rule(block: Block) -> Tensor:
+        same_device("ids", ids, block.device)
         if ids.shape[-1] != block.keys:
             raise ShapeError(
                 f"documents: wanted an id for each of {block.keys} keys; got {ids.shape[-1]}."
@@ -236,6 +260,15 @@ def documents(ids: Int[Tensor, "*batch key"]) -> Mask:
         return same if ids.ndim == 1 else same[:, None]
 
     return Mask(rule)
+
+
+def _checked(offset: Offset) -> Offset:
+    """None, a whole number, or one for each row of the batch."""
+    if offset is None:
+        return None
+    if isinstance(offset, Tensor) and offset.ndim:
+        return row_numbers("offset", offset, least=-MOST, most=MOST)
+    return whole_number("offset", offset, least=-MOST, most=MOST)
 
 
 def _of_rows(name: str, numbers: Tensor) -> Int[Tensor, "batch 1 1 1"]:

@@ -14,15 +14,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from clearhead.errors import ConfigError, ShapeError
+from clearhead.arguments import one_of, real_number, shown, whole_number
+from clearhead.errors import ConfigError, InputError, ShapeError
+from clearhead.tensors import dense_tensor, float_type
 
 Pairing: TypeAlias = Literal["neighbours", "halves"]
+MOST_WIDTH = 2**24  # of one head: no model comes near
+POSITIONS = (torch.int64, torch.int32)
 
 
 class Rotation(NamedTuple):
@@ -141,15 +145,21 @@ class Rotary:
     scaling: RotaryScaling | None = None
 
     def __post_init__(self) -> None:
-        if self.width < 2 or self.width % 2:
-            raise ConfigError(f"rotary turns pairs, so its width must be even; got {self.width}.")
-        if self.pairing not in ("neighbours", "halves"):
-            raise ConfigError(f"pairing must be 'neighbours' or 'halves'; got {self.pairing!r}.")
+        width = whole_number("the width of rotary", self.width, most=MOST_WIDTH, error=ConfigError)
+        if width < 2 or width % 2:
+            raise ConfigError(f"rotary turns pairs, so its width must be even; got {width}.")
+        real_number("the base of rotary", self.base, above=1, error=ConfigError)
+        one_of("pairing", self.pairing, get_args(Pairing), error=ConfigError)
+        if self.scaling is not None and not isinstance(self.scaling, RotaryScaling):
+            raise ConfigError(
+                f"scaling must be a rotary scaling, such as LinearScaling(4.0); got "
+                f"{shown(self.scaling)}."
+            )
 
     def frequencies(self) -> Float[Tensor, " pair"]:
         """The angle by which each pair turns from one position to the next."""
         pair = torch.arange(0, self.width, 2, dtype=torch.float64)
-        frequencies = self.base ** (-pair / self.width)
+        frequencies = float(self.base) ** (-pair / self.width)
         if self.scaling is None:
             return frequencies
         return self.scaling.slow(frequencies, self.width, self.base)
@@ -158,6 +168,9 @@ class Rotary:
         self, positions: Int[Tensor, "*batch query"], dtype: torch.dtype = torch.float32
     ) -> Rotation:
         """Cosine and sine at these positions; angles are computed in float64."""
+        dtype = float_type("dtype", dtype)
+        if dense_tensor("positions", positions).dtype not in POSITIONS:
+            raise InputError(f"positions must be whole numbers; got {positions.dtype}.")
         angle = positions[..., None] * self.frequencies().to(positions.device)
         gain = 1.0 if self.scaling is None else self.scaling.gain
         return Rotation((angle.cos() * gain).to(dtype), (angle.sin() * gain).to(dtype))

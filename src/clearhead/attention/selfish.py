@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from clearhead.errors import InputError, ShapeError
+from clearhead.tensors import dense_tensor
 
 
 @overload
@@ -63,6 +64,8 @@ def selfish_attention(batch_keys_embedding: Any, batch_query_embedding: Any) -> 
 def _tensor(name: str, given: Any) -> Tensor:
     """The argument as a floating-point tensor; whole numbers become the default float type."""
     if isinstance(given, Tensor):
+        if dense_tensor(name, given).is_meta or given.is_quantized:
+            raise InputError(f"{name} must hold numbers; got a meta or quantised tensor.")
         if not given.is_complex():
             return given if given.is_floating_point() else given.to(torch.get_default_dtype())
     elif isinstance(given, np.ndarray) and given.dtype.kind in "fiub":

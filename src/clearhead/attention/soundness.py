@@ -62,7 +62,11 @@ def _search(call: Call, output: Tensor) -> None:
             )
     if output.isnan().any():
         infinite = [name for name in names if _holds_infinity(getattr(call, name))]
-        came = f"{' and '.join(infinite)} holds ±inf" if infinite else "the scores overflow"
+        came = (
+            f"{' and '.join(infinite)} holds ±inf"
+            if infinite
+            else "the scores of query and key overflow"
+        )
         raise NotFiniteError(
             f"the result is NaN: {came}, and every number must be finite.",
             hint="half precision overflows at 65,504: compute in float32 or bfloat16.",

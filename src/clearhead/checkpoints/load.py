@@ -10,6 +10,7 @@ from typing import TypeAlias
 import torch
 from torch import nn
 
+from clearhead.arguments import shown
 from clearhead.checkpoints.description import description_errors
 from clearhead.checkpoints.from_transformers import (
     FastTokenizer,
@@ -34,6 +35,7 @@ from clearhead.models.config import ModelConfig
 from clearhead.models.families.family import Family, family_of
 from clearhead.models.families.gguf import ROTARY_FACTORS, gguf_family
 from clearhead.models.families.gguf_keys import unread_metadata
+from clearhead.tensors import device_of, float_type
 from clearhead.text.folder import load_tokenizer
 from clearhead.text.gguf.tokenizer import tokenizer_from_gguf
 from clearhead.text.tokenizer import Tokenizer
@@ -70,6 +72,19 @@ class Loaded:
     tokenizer: Tokenizer | None
     generation: GenerationDefaults = field(default_factory=GenerationDefaults)
     unread: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, kinds in (
+            ("name", str),
+            ("path", Path),
+            ("model", Model),
+            ("config", ModelConfig),
+            ("tokenizer", Tokenizer | None),
+        ):
+            given = getattr(self, name)
+            if not isinstance(given, kinds):
+                wanted = getattr(kinds, "__name__", str(kinds))
+                raise InputError(f"{name} must be a {wanted}; got {shown(given)}.")
 
     def __repr__(self) -> str:
         count = sum(parameter.numel() for parameter in self.model.parameters())
@@ -126,8 +141,12 @@ def load(
     >>> loaded.config.kind, loaded.tokenizer.size
     ('encoder-decoder', 65)
     """
-    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-        raise InputError(f"a model computes in floating point; got dtype {dtype}.")
+    if dtype is not None:
+        float_type("dtype (a model computes in floating point)", dtype)
+    if device is not None:
+        device = device_of("device", device)
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress must be a function; got {shown(progress)}.")
     given = None if tokenizer is None else tokenizer_from_transformers(tokenizer)
     if isinstance(model, str | Path):
         loaded = _from_files(model, given, dtype, device, progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from clearhead.arguments import path, shown
 from clearhead.checkpoints.safetensors.file import write_safetensors
 from clearhead.checkpoints.sentence_modules import write_sentence_modules
 from clearhead.checkpoints.weights import weights_of
@@ -45,7 +46,14 @@ def save(model: Model, folder: str | Path, tokenizer: Tokenizer | None = None) -
     ...     sorted(path.name for path in folder.iterdir())
     ['config.json', 'model.safetensors']
     """
-    folder = Path(folder).absolute()  # "." has no name of its own
+    if not isinstance(model, Model):
+        raise InputError(
+            f"model must be an Encoder, Decoder or EncoderDecoder; got {type(model).__name__}.",
+            hint="of what ch.load returns: save(loaded.model, folder, loaded.tokenizer).",
+        )
+    if not isinstance(tokenizer, Tokenizer | None):
+        raise InputError(f"tokenizer must be one of clearhead.text; got {shown(tokenizer)}.")
+    folder = path("folder", folder).absolute()  # "." has no name of its own
     if folder.exists() and not _replaceable(folder):
         raise InputError(
             f"{folder} holds files that are not a model's; it will not be replaced.",

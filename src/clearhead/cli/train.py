@@ -11,7 +11,6 @@ import click
 
 from clearhead.cli import interrupts
 from clearhead.cli.help_texts import examples
-from clearhead.cli.printing import say
 
 OUT = "trained"
 LOSS_ROSE = 3  # exit code

@@ -110,16 +110,16 @@ class TrainView:
         if self.silent:
             return
         if not RunFolder(self.out).begun:
-            click.echo("stopped before the run began: nothing was written.", err=True)
+            say("stopped before the run began: nothing was written.", err=True)
             return
-        click.echo(f"stopped at once; to continue from the last checkpoint: {self._resume()}",
+        say(f"stopped at once; to continue from the last checkpoint: {self._resume()}",
                    err=True)  # fmt: skip
 
     def _say_how_to_go_on(self, stopped: Stopped) -> None:
-        click.echo(f"stopped after step {stopped.step}.", err=True)
+        say(f"stopped after step {stopped.step}.", err=True)
         if stopped.path is not None:
-            click.echo(f"checkpoint: {_shown(stopped.path)}", err=True)
-        click.echo(f"to continue: {self._resume()}", err=True)
+            say(f"checkpoint: {_shown(stopped.path)}", err=True)
+        say(f"to continue: {self._resume()}", err=True)
 
     def _resume(self) -> str:
         return f"{program()} train --resume --out {shlex.quote(str(self.out))}"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clearhead.arguments import shown
+from clearhead.errors import InputError
 from clearhead.explain.layer_group import LayerGroup
 from clearhead.explain.marks import find_mark
 from clearhead.explain.salience import Salient, WeightsOf, most_salient
+from clearhead.trace.head_name import parse_name
 
 ALL = "all"
 PICKED = {
@@ -15,6 +18,15 @@ PICKED = {
     (False, True): "the head was chosen, the word by the rule",
     (False, False): "word and head were chosen by the rule",
 }
+
+
+def check_head(name: object, what: str = "head", *, given: bool = False) -> None:
+    """Refuse what is no name of a head or layer; "all" is fine, and None unless it is ``given``."""
+    if (name is None and not given) or (isinstance(name, str) and name == ALL):
+        return
+    if not isinstance(name, str):
+        raise InputError(f'{what} must be a name such as "L16H5", or "all"; got {shown(name)}.')
+    parse_name(name)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 
 from torch import Tensor, nn
 
+from clearhead.arguments import several, whole_number
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
-from clearhead.explain.choice import ALL, Choice
+from clearhead.explain.choice import ALL, Choice, check_head
 from clearhead.explain.finite import require_finite_record
 from clearhead.explain.generated import GeneratedText, GeneratedToken, generated_tokens
 from clearhead.explain.head_steps import head_steps
@@ -76,6 +77,7 @@ class Look:
         written: GeneratedText | None = None,
     ) -> None:
         seen.require()
+        check_head(head)
         for record in seen.records:
             require_finite_record(record)
         self.seen, self.aids, self.batch = seen, aids or Aids(), batch
@@ -133,10 +135,18 @@ class Look:
 
     def weights_of(self, layer: str, rows: Rows) -> tuple[list[str], Tensor]:
         """Return names and weights of the heads of a layer: (head, row, column), for some rows."""
-        return self._run.weights_in(self._group_of(layer))(layer, rows)
+        check_head(layer, "layer", given=True)
+        group = self._group_of(layer)
+        most = len(group.rows) - 1
+        numbers = [
+            whole_number("rows (each a number)", row, least=0, most=most)
+            for row in several("rows", rows, "numbers of rows")
+        ]
+        return self._run.weights_in(group)(layer, numbers)
 
     def axes(self, layer: str) -> tuple[tuple[Mark, ...], tuple[Mark, ...]]:
         """Return rows and columns of a layer or head; their tokens are positions of its record."""
+        check_head(layer, "layer", given=True)
         group = self._group_of(layer)
         return group.rows, group.columns
 
@@ -167,6 +177,7 @@ class Look:
 
     def head(self, name: str | None = None) -> HeadPicture:
         """Return the picture of a head; "L16" pools a layer's heads, "all" those of all layers."""
+        check_head(name)
         name = self.chosen_head if name is None else name
         group, views = self._group_of(name), self._views(name)
         together = self._together(name)
@@ -174,6 +185,7 @@ class Look:
 
     def word(self, word: int | str | None = None, head: str | None = None) -> WordPicture:
         """Return what one word attends to: over all heads, or in one."""
+        check_head(head)
         name = ALL if head is None else head
         group, views = self._group_of(name), self._views(name)
         row, together = self._row(group, word), self._together(name)
@@ -181,6 +193,7 @@ class Look:
 
     def gallery(self, size: int = 24) -> Gallery:
         """Return all layers × heads with the axes that are shown, each as a small map."""
+        size = whole_number("size (cells)", size, least=1)
         group = self._group
         names, salience = self.saliences()
         maps = small_maps([self._run.view(layer) for layer in group.layers], group, self.aids, size)

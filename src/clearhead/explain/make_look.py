@@ -8,12 +8,13 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from clearhead.arguments import whole_number
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.explain.generated import GeneratedText
 from clearhead.explain.look import Look
 from clearhead.explain.pictures import Aids
-from clearhead.generation.generate import check_count, generate
+from clearhead.generation.generate import generate
 from clearhead.generation.prompt import decoder_start_ids, prompt_ids, tokenizer_of
 from clearhead.models.decoder import Decoder
 from clearhead.models.encoder_decoder import EncoderDecoder
@@ -51,7 +52,7 @@ def make_look(
     Raises:
         InputError: the text is empty or longer than the context, or the model cannot be looked at.
     """
-    check_count("generate", generate, 0)
+    generate = whole_number("generate", generate, least=0)
     if isinstance(model, Seen):
         if text is not None or source is not None or generate:
             raise InputError(

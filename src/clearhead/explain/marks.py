@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from clearhead.arguments import shown
 from clearhead.errors import InputError
 from clearhead.explain.pictures import Aids, Mark
 from clearhead.text.token import Token
@@ -49,7 +50,7 @@ def hidden_columns(columns: Sequence[Mark], aids: Aids, *, causal: bool) -> tupl
 def find_mark(marks: Sequence[Mark], word: int | str, what: str = "word") -> int:
     """Return the place of a mark, by its number or its text; "Lucy#2" is the second Lucy."""
     if isinstance(word, bool) or not isinstance(word, int | str):
-        raise InputError(f"a {what} is chosen by its text or its number; {word!r} came.")
+        raise InputError(f"a {what} is chosen by its text or its number; {shown(word)} came.")
     if isinstance(word, int):
         return _by_number(marks, word, what)
     places = _places_of(marks, word.strip())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import SupportsIndex, TypeAlias
+from typing import TypeAlias
 
+from clearhead.arguments import shown, whole_number
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.text.tokenizer import Tokenizer
@@ -104,10 +105,10 @@ def _bos_ids(loaded: Loaded) -> list[int]:
 
 
 def _checked_id(loaded: Loaded, id: object) -> int:
-    whole = isinstance(id, SupportsIndex) and not isinstance(id, bool)
-    if not whole or not 0 <= id.__index__() < loaded.config.vocab:  # type: ignore[attr-defined]
+    most = loaded.config.vocab - 1
+    try:
+        return whole_number("id", id, least=0, most=most)
+    except InputError:
         raise InputError(
-            f"a token id of this model is a whole number from 0 to {loaded.config.vocab - 1}; "
-            f"got {id!r}."
-        )
-    return int(id.__index__())  # type: ignore[attr-defined]
+            f"a token id of this model is a whole number from 0 to {most}; got {shown(id)}."
+        ) from None

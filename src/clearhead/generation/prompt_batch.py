@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from clearhead.arguments import flag
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.generation.prompt import Prompt, bos_of, decoder_start_ids, prompt_rows
@@ -33,6 +34,7 @@ class PromptBatch:
     @classmethod
     def of(cls, loaded: Loaded, prompt: Prompt, *, slide: bool = False) -> PromptBatch:
         """Make the batch from a prompt as a user gives it."""
+        slide = flag("slide", slide)
         rows, bos, context = (
             prompt_rows(loaded, prompt),
             bos_of(loaded),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clearhead.arguments import flag
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError, NotFiniteError
 from clearhead.generation.runner import Runner
@@ -27,6 +28,7 @@ def make_runner(
         InputError: the model is an encoder, or the required runner cannot run it.
     """
     model = generative_model(loaded)
+    engine = None if engine is None else flag("engine", engine)
     if engine is not False:
         runner = _make_engine_runner(loaded, sources)
         if runner is not None:
@@ -48,10 +50,15 @@ def make_runner(
 
 def generative_model(loaded: Loaded) -> Decoder | EncoderDecoder:
     """Return the model if it predicts next tokens; raise an InputError if it is an encoder."""
+    if not isinstance(loaded, Loaded):
+        raise InputError(
+            f"loaded must be a model from clearhead.load; got {type(loaded).__name__}.",
+            hint='loaded = clearhead.load("smollm2")',
+        )
     if isinstance(loaded.model, Encoder):
         raise InputError(
-            f"{loaded.name} has no language-model head: it is an encoder with the head "
-            f"{loaded.config.head!r}, and does not predict next tokens.",
+            f"the loaded model {loaded.name} has no language-model head: it is an encoder with "
+            f"the head {loaded.config.head!r}, and does not predict next tokens.",
             hint="generation needs a decoder or encoder-decoder, such as smollm2.",
         )
     return loaded.model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clearhead.arguments import flag
 from clearhead.checkpoints.load import Loaded
 from clearhead.generation.runner_factory import generative_model, make_runner
 from clearhead.generation.session_runner import SessionRunner
@@ -33,6 +34,7 @@ class Session:
 
     def __init__(self, loaded: Loaded, *, engine: bool | None = None) -> None:
         generative_model(loaded)
+        engine = None if engine is None else flag("engine", engine)
         self.loaded = loaded
         self.engine = engine
         self._runner: SessionRunner | None = None

@@ -11,6 +11,7 @@ from clearhead.attention.sinusoidal import sinusoidal_positions
 from clearhead.errors import InputError, ShapeError
 from clearhead.layers.dropout import drop
 from clearhead.layers.positions import LearnedPositions
+from clearhead.tensors import recorded
 
 
 class SinusoidalPositions(nn.Module):
@@ -73,10 +74,12 @@ class Embedding(nn.Module):
 
     def _check(self, ids: Tensor) -> None:
         vocab = self.tokens.num_embeddings
-        if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < vocab:
+        if ids.numel() == 0 or ids.is_meta or recorded():
+            return
+        low, high = (int(end) for end in ids.aminmax())
+        if low < 0 or high >= vocab:
             raise InputError(
-                f"token ids must be 0 … {vocab - 1}, the vocabulary; got "
-                f"{int(ids.min())} … {int(ids.max())}.",
+                f"token ids must be 0 … {vocab - 1}, the vocabulary; got {low} … {high}.",
                 hint="does the tokenizer belong to this model?",
             )
 

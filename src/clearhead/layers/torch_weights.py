@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from clearhead.arguments import flag
 from clearhead.errors import ConfigError
 from clearhead.layers.multi_head import MultiHeadAttention
 
@@ -32,6 +33,9 @@ def from_torch(module: nn.MultiheadAttention, *, cross: bool = False) -> MultiHe
     >>> torch.allclose(ours(states), theirs(states, states, states)[0], atol=1e-6)
     True
     """
+    cross = flag("cross", cross, error=ConfigError)
+    if not isinstance(module, nn.MultiheadAttention):
+        raise ConfigError(f"module must be an nn.MultiheadAttention; got {type(module).__name__}.")
     if module.bias_k is not None:
         raise ConfigError(
             "nn.MultiheadAttention with add_bias_kv has a key and a value that no token made; "
@@ -83,6 +87,10 @@ def to_torch(module: MultiHeadAttention) -> nn.MultiheadAttention:
     >>> to_torch(MultiHeadAttention(12, 3)).num_heads
     3
     """
+    if not isinstance(module, MultiHeadAttention):
+        raise ConfigError(
+            f"module must be a clearhead.MultiHeadAttention; got {type(module).__name__}."
+        )
     model = module.query.in_features
     plain = (module.kv_heads == module.heads and module.heads * module.key_dim == model
              and module.value_dim == module.key_dim)  # fmt: skip

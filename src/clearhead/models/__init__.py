@@ -10,6 +10,7 @@ The order in which to read the modules:
 ``heads``                      output heads: hidden states in, logits or embeddings out
 ``padding``                    rows of different lengths in one batch
 ``cache``                      the key-value caches of all layers
+``inputs``                     checks of what a model is given
 ``encoder``, ``decoder``       two of the three kinds of models
 ``encoder_decoder``            the third: a decoder that attends to an encoder
 ``build``                      from a config to a model

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from jaxtyping import Int
 from torch import Tensor
 
+from clearhead.arguments import flag, whole_number
 from clearhead.attention.cache import KVCache
+
+MOST_LAYERS = 2**16
 
 
 @dataclass
@@ -24,6 +27,8 @@ class ModelCache:
     @classmethod
     def for_layers(cls, layers: int, *, cross: bool = False, capacity: int = 0) -> ModelCache:
         """Return an empty cache for ``layers`` layers."""
+        layers = whole_number("layers", layers, least=1, most=MOST_LAYERS)
+        cross = flag("cross", cross)
         return cls(
             [KVCache(capacity) for _ in range(layers)],
             [KVCache() for _ in range(layers)] if cross else [],
@@ -38,6 +43,11 @@ class ModelCache:
     def lengths(self) -> Int[Tensor, " batch"]:
         """Tokens so far, in each row."""
         return self.layers[0].lengths
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows of the batch that it holds; None while it is empty."""
+        return self.layers[0].rows
 
     def positions(self, count: int) -> Int[Tensor, "#batch {count}"]:
         """Positions of the next ``count`` tokens of each row."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_type_hints
 
-from clearhead.arguments import shown
+from clearhead.arguments import shown, whole_number
 from clearhead.attention.rotary import Rotary, RotaryScaling
 from clearhead.errors import ConfigError
 from clearhead.layers.block import NormPlace
@@ -142,15 +143,21 @@ class ModelConfig:
 
     def windowed(self, layer: int) -> bool:
         """Return whether this layer attends within a window only."""
+        whole_number("layer", layer, least=0, most=self._most_layers - 1)
         if self.window is None:
             return False
         return self.window_layers is None or self.window_layers[layer]
 
     def rotary_of(self, layer: int) -> Rotary | None:
         """Return the rotary positions of this layer; None without rotary positions."""
+        whole_number("layer", layer, least=0, most=self._most_layers - 1)
         if self.window_rotary_base is not None and self.windowed(layer):
             return self._rotary(self.window_rotary_base, self.window_rotary_scaling)
         return self.rotary
+
+    @property
+    def _most_layers(self) -> int:
+        return max(self.layers, self.encoder_layers or 0)
 
     def _rotary(self, base: float, scaling: RotaryScaling | None) -> Rotary | None:
         if self.positions != "rotary":
@@ -205,10 +212,12 @@ class ModelConfig:
     @classmethod
     def from_json(cls, text: str) -> ModelConfig:
         """Return the config that :meth:`to_json` wrote."""
+        if not isinstance(text, str | bytes):
+            raise ConfigError(f"text must be JSON, as a string; got {shown(text)}.")
         try:
             fields = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ConfigError(f"the model description is not JSON: {error}.") from None
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"the text of a model description is not JSON: {error}.") from None
         if not isinstance(fields, dict):
             raise ConfigError(
                 f"the model description must be a JSON object; got {type(fields).__name__}."
@@ -216,8 +225,10 @@ class ModelConfig:
         return cls.from_fields(fields)
 
     @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> ModelConfig:
+    def from_fields(cls, fields: Mapping[str, Any]) -> ModelConfig:
         """Return the config from plain JSON values."""
+        if not isinstance(fields, Mapping):
+            raise ConfigError(f"fields must be a dict of a model's fields; got {shown(fields)}.")
         _refuse_unknown(fields)
         fields = {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
         for name in SCALED:
@@ -254,12 +265,11 @@ class ModelConfig:
             )
         if self.heads % (self.kv_heads or self.heads):
             raise ConfigError(
-                f"{self.heads} heads cannot share {self.kv_heads} key/value heads evenly."
+                f"{self.heads} heads cannot share {self.kv_heads} key/value heads evenly: kv_heads "
+                "must divide them."
             )
         if not 0 < self.norm_epsilon <= 1_000:
-            raise ConfigError(
-                f"norm_epsilon must be above 0 up to 1,000; got {self.norm_epsilon}."
-            )
+            raise ConfigError(f"norm_epsilon must be above 0 up to 1,000; got {self.norm_epsilon}.")
         for name in DROPOUTS:
             if not 0 <= (getattr(self, name) or 0.0) < 1:
                 raise ConfigError(
@@ -353,9 +363,9 @@ def _hints() -> dict[str, Any]:
     return get_type_hints(ModelConfig)
 
 
-def _refuse_unknown(fields: dict[str, Any]) -> None:
+def _refuse_unknown(fields: Mapping[str, Any]) -> None:
     known = {field.name for field in dataclasses.fields(ModelConfig)}
-    unknown = sorted(set(fields) - known)
+    unknown = sorted(map(str, set(fields) - known))
     if unknown:
         raise ConfigError(
             f"a model has no {', '.join(unknown)}.", hint=f"fields: {', '.join(sorted(known))}"

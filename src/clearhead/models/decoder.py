@@ -5,10 +5,12 @@ from __future__ import annotations
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from clearhead.arguments import flag
 from clearhead.errors import ConfigError
 from clearhead.models.cache import ModelCache
 from clearhead.models.config import ModelConfig
 from clearhead.models.heads import LanguageHead
+from clearhead.models.inputs import check_config, check_ids
 from clearhead.models.padding import Padding
 from clearhead.models.stack import Stack
 
@@ -32,6 +34,7 @@ class Decoder(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
+        check_config(config)
         if config.kind != "decoder" or config.head != "language":
             raise ConfigError(
                 "Decoder wants a config of kind 'decoder' with head 'language'; got "
@@ -63,6 +66,8 @@ class Decoder(nn.Module):
         Raises:
             InputError: ids or flags are of a wrong shape or type, or too long for the model.
         """
+        check_ids("ids", ids, self.stack.embedding.tokens.weight)
+        last_only = flag("last_only", last_only)
         padding = Padding.of(real, ids)
         counts = None if padding is None else padding.counts
         states = self.stack(

@@ -8,8 +8,10 @@ from torch import Tensor, nn
 from clearhead.errors import ConfigError
 from clearhead.models.config import ModelConfig
 from clearhead.models.heads import ClassificationHead, EmbeddingHead, MaskedHead
+from clearhead.models.inputs import check_config, check_ids
 from clearhead.models.padding import Padding
 from clearhead.models.stack import Stack
+from clearhead.tensors import token_numbers
 
 
 class Encoder(nn.Module):
@@ -36,6 +38,7 @@ class Encoder(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
+        check_config(config)
         if config.kind != "encoder":
             raise ConfigError(f"Encoder wants a config of kind 'encoder'; got {config.kind!r}.")
         self.config = config
@@ -68,6 +71,9 @@ class Encoder(nn.Module):
         Raises:
             InputError: ids or flags are of a wrong shape or type, or too long for the model.
         """
+        check_ids("ids", ids, self.stack.embedding.tokens.weight)
+        if segments is not None and self.config.segments:
+            segments = token_numbers("segments", segments, ids, count=self.config.segments)
         padding = Padding.of(real, ids)
         counts = None if padding is None else padding.counts
         if padding is not None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from clearhead.errors import ConfigError, InputError
+from clearhead.arguments import flag
+from clearhead.errors import ConfigError, InputError, ShapeError
 from clearhead.models.cache import ModelCache
 from clearhead.models.config import ModelConfig
 from clearhead.models.heads import LanguageHead
+from clearhead.models.inputs import check_cache, check_config, check_ids, check_source
 from clearhead.models.padding import Padding
 from clearhead.models.stack import Stack
+from clearhead.tensors import token_flags
 
 
 class EncoderDecoder(nn.Module):
@@ -36,6 +39,7 @@ class EncoderDecoder(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
+        check_config(config)
         if (
             config.kind != "encoder-decoder"
             or config.encoder_layers is None
@@ -74,6 +78,20 @@ class EncoderDecoder(nn.Module):
         Raises:
             InputError: ids or flags are of a wrong shape or type, or too long for the model.
         """
+        weight = self.encoder.embedding.tokens.weight
+        check_ids("source", source, weight)
+        check_ids("target", target, weight)
+        if len(source) != len(target):
+            raise ShapeError(
+                f"source and target must be of one batch; got {len(source)} sources and "
+                f"{len(target)} targets."
+            )
+        for name, real, of in (
+            ("source_real", source_real, source),
+            ("target_real", target_real, target),
+        ):
+            if real is not None:
+                token_flags(name, real, of)
         states, counts = self.encode(source, real=source_real)
         return self.decode(target, states, counts, real=target_real)
 
@@ -81,6 +99,7 @@ class EncoderDecoder(nn.Module):
         self, source: Int[Tensor, "batch key"], *, real: Bool[Tensor, "batch key"] | None = None
     ) -> tuple[Float[Tensor, "batch longest model"], Int[Tensor, " batch"] | None]:
         """The source's states, packed in front, and how many of each row are real (None: all)."""
+        check_ids("source", source, self.encoder.embedding.tokens.weight)
         padding = Padding.of(real, source)
         if padding is None:
             return self.encoder(source), None
@@ -97,7 +116,12 @@ class EncoderDecoder(nn.Module):
         last_only: bool = False,
     ) -> Float[Tensor, "batch query_or_1 vocab"]:
         """Logits after each target token; with a cache that knows the source it can be left out."""
+        weight = self.encoder.embedding.tokens.weight
+        check_ids("target", target, weight)
+        last_only = flag("last_only", last_only)
+        check_source(source, source_counts, target, model=self.config.model, dtype=weight.dtype)
         if cache is not None:
+            check_cache(cache, self.config.layers, target, cross=True)
             source_counts = cache.source_counts if source is None else source_counts
             cache.source_counts = source_counts
         if source is None and (cache is None or not cache.cross_layers[0].length):

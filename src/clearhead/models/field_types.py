@@ -14,7 +14,8 @@ _TYPE_NAMES = {int: "a whole number", bool: "true or false", str: "text"}
 def type_mismatch(value: Any, hint: Any) -> str | None:
     """Return what was wanted if ``value`` is not of the field's type, else None."""
     if get_origin(hint) is Literal:
-        return None if value in get_args(hint) else f"one of {', '.join(get_args(hint))}"
+        known = isinstance(value, str) and value in get_args(hint)
+        return None if known else f"one of {', '.join(get_args(hint))}"
     options = get_args(hint) if type(None) in get_args(hint) else (hint,)
     if value is None:
         return None if type(None) in options else "given"
@@ -29,6 +30,6 @@ def type_mismatch(value: Any, hint: Any) -> str | None:
     if wanted is float:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         most = LARGEST_WHOLE if isinstance(value, int) else LARGEST_FLOAT
-        return None if number and abs(value) <= most else "a finite number"
+        return None if number and abs(value) <= most else "a finite number"  # NaN is not
     fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
     return None if fits else _TYPE_NAMES[wanted]

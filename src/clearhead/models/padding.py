@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from clearhead.errors import InputError, ShapeError
+from clearhead.errors import InputError
+from clearhead.tensors import token_flags
 
 
 @dataclass(frozen=True)
@@ -30,18 +31,15 @@ class Padding:
         """From flags (True = a real token); None where every token is real."""
         if real is None:
             return None
-        if real.shape != ids.shape or real.dtype != torch.bool:
-            raise ShapeError(
-                f"real flags each token, boolean of shape {tuple(ids.shape)}; got {real.dtype} "
-                f"of {tuple(real.shape)}.",
-                hint="an attention_mask of 0 and 1 needs .bool().",
-            )
+        token_flags("real", real, ids)
         if bool(real.all()):
             return None
         counts = real.sum(dim=1)
         if int(counts.min()) == 0:
             empty = (counts == 0).nonzero().flatten().tolist()
-            raise InputError(f"every row needs at least one real token; rows {empty} have none.")
+            raise InputError(
+                f"every row needs at least one real token; rows {empty} of real have none."
+            )
         in_front = bool((real.long().diff(dim=1) <= 0).all())
         order = None if in_front else torch.argsort(~real, dim=1, stable=True)
         return cls(counts, order, real.shape[1])

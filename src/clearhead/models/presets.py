@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from clearhead.arguments import shown
 from clearhead.errors import ConfigError
 from clearhead.models.config import ModelConfig
 
@@ -41,6 +42,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 def preset(name: str, **changes: Any) -> ModelConfig:
     """A preset's config, with some fields changed."""
-    if name not in PRESETS:
-        raise ConfigError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}.")
+    if not isinstance(name, str) or name not in PRESETS:
+        raise ConfigError(
+            f"there is no preset of the name {shown(name)}; there are {', '.join(PRESETS)}."
+        )
     return ModelConfig.from_fields(PRESETS[name] | changes)

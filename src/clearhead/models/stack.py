@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from clearhead.attention import masks
 from clearhead.attention.alibi import alibi_bias, alibi_slopes
 from clearhead.attention.rotary import Rotary, Rotation
-from clearhead.errors import InputError
 from clearhead.kernels.freed_memory import keep_freed_memory
 from clearhead.layers.block import Block
 from clearhead.layers.embedding import Embedding, SinusoidalPositions
@@ -23,6 +22,8 @@ from clearhead.layers.positions import LearnedPositions, RelativeBias
 from clearhead.layers.ragged import Ragged
 from clearhead.models.cache import ModelCache
 from clearhead.models.config import ModelConfig
+from clearhead.models.inputs import check_cache, check_length
+from clearhead.tensors import token_ids
 
 
 @dataclass(eq=False)
@@ -120,7 +121,7 @@ class Stack(nn.Module):
         context_counts: Int[Tensor, " batch"] | None = None,
     ) -> tuple[Tensor, Shared]:
         """The states that enter the first block, and what all blocks share."""
-        self._check_length(ids, cache)
+        self._check(ids, cache)
         positions = _positions_of(ids, cache)
         states = self.embedding(ids, positions + self.config.position_offset, segments)
         shared = Shared(
@@ -174,20 +175,12 @@ class Stack(nn.Module):
             return self.relative(queries, keys, positions if uneven else None)  # type: ignore[no-any-return]
         return None
 
-    def _check_length(self, ids: Tensor, cache: ModelCache | None) -> None:
-        if ids.ndim != 2 or ids.dtype not in (torch.int64, torch.int32) or ids.shape[1] == 0:
-            raise InputError(
-                "ids must be whole numbers (batch, query) with at least one token; got "
-                f"{ids.dtype} of {tuple(ids.shape)}.",
-                hint="one text needs a batch axis: ids[None].",
-            )
-        total = ids.shape[1] + (0 if cache is None else cache.length)
-        bounded = self.config.positions == "learned"
-        if bounded and total > self.config.context:
-            raise InputError(
-                f"{total} tokens do not fit into this model's context of {self.config.context}.",
-                hint="shorten the text.",
-            )
+    def _check(self, ids: Tensor, cache: ModelCache | None) -> None:
+        token_ids("ids", ids)
+        if cache is not None:
+            cross = self.blocks[0].cross_attention is not None
+            check_cache(cache, len(self.blocks), ids, cross=cross)
+        check_length(self.config, ids.shape[1], 0 if cache is None else cache.length)
 
 
 def _positions_of(ids: Tensor, cache: ModelCache | None) -> Tensor:

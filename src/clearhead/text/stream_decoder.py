@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from clearhead.arguments import whole_number
+
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 LONGEST_WINDOW = 32  # ids without a whole character at the end; beyond, the bytes are no text
 UNFINISHED = 3  # a character of UTF-8 has at most four bytes: three can wait for their last
@@ -30,10 +32,11 @@ class StreamDecoder:
 
     def push(self, id: int) -> str:
         """Take one id; return the text that is certain now, often one word, sometimes nothing."""
+        id = whole_number("id", id)
         if id in self._skipped:
             return ""
+        text = self._decode([*self._window, id])  # which refuses an id that there is not
         self._window.append(id)
-        text = self._decode(self._window)
         unfinished = len(text) - len(text.rstrip(REPLACEMENT))
         if len(self._window) > LONGEST_WINDOW:
             unfinished = min(unfinished, UNFINISHED)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import SupportsIndex
 
-from clearhead.errors import InputError
+from clearhead.arguments import flag, path, several, whole_number
+from clearhead.errors import CheckpointError, InputError
 from clearhead.text.stream_decoder import StreamDecoder
 from clearhead.text.token import Token
 
@@ -70,14 +71,16 @@ class Tokenizer(ABC):
 
     def stream(self, *, skip_special: bool = True) -> StreamDecoder:
         """A decoder that takes one id at a time and returns text as soon as it is certain."""
-        skipped = self.specials.all if skip_special else frozenset()
+        skipped = self.specials.all if flag("skip_special", skip_special) else frozenset()
         return StreamDecoder(lambda ids: self.decode(ids, skip_special=False), skipped)
+
+    def check_ids(self, ids: object) -> list[int]:
+        """Return ``ids`` as ints; raise an ``InputError`` unless they are a list of such ids."""
+        return [self.check_id(id) for id in several("ids", ids, "token ids")]
 
     def check_id(self, id: object) -> int:
         """Return ``id`` as an int; raise an ``InputError`` if this vocabulary lacks it."""
-        if isinstance(id, bool) or not isinstance(id, SupportsIndex):
-            raise InputError(f"a token id is a whole number; {id!r} ({type(id).__name__}) came.")
-        number = id.__index__()
+        number = id if type(id) is int else whole_number("a token id", id)
         if not 0 <= number < self.size:
             raise InputError(
                 f"token id {number} is not in this vocabulary of {self.size} entries (0 … "
@@ -87,15 +90,30 @@ class Tokenizer(ABC):
         return number
 
 
-def check_text(text: object) -> str:
+@contextmanager
+def writing_errors(folder: object) -> Iterator[Path]:
+    """Yield the folder as a path; what the disk refuses becomes an error that names it."""
+    place = path("folder", folder)
+    try:
+        yield place
+    except OSError as error:
+        raise CheckpointError(
+            f"cannot write a tokenizer into the folder {place}: {error.strerror or error}.",
+            hint="is the disk full or write-protected, or the path a file?",
+        ) from error
+
+
+def check_text(text: object, name: str = "text") -> str:
     """Return ``text``, or raise an ``InputError`` if it is not a str that UTF-8 can encode."""
     if not isinstance(text, str):
-        raise InputError(f"a tokenizer takes a str; {type(text).__name__} came.")
+        raise InputError(
+            f"{name} must be a str: a tokenizer takes a str; {type(text).__name__} came."
+        )
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise InputError(
-            f"the text holds half a character (a lone surrogate) at position {error.start}.",
+            f"the {name} holds half a character (a lone surrogate) at position {error.start}.",
             hint='it was probably read with errors="surrogateescape"; read it as UTF-8.',
         ) from None
     return text

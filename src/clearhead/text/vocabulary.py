@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from clearhead.arguments import flag
 from clearhead.errors import CheckpointError, InputError
 from clearhead.files.json_file import read_json, write_json
 from clearhead.files.regular_file import LARGEST_TEXT
 from clearhead.text.stream_decoder import REPLACEMENT
 from clearhead.text.token import Token
-from clearhead.text.tokenizer import SpecialTokens, Tokenizer, check_text
+from clearhead.text.tokenizer import SpecialTokens, Tokenizer, check_text, writing_errors
 
 FILE_NAME = "vocabulary.json"
 FORMAT = "clearhead vocabulary 1"
@@ -74,6 +75,7 @@ class VocabularyTokenizer(Tokenizer):
     def tokens(self, text: str, *, special: bool = True) -> list[Token]:
         """The pieces of ``text`` with their spans."""
         check_text(text)
+        special = flag("special", special)
         found = [Token(self._known(text[a:b]), text[a:b], a, b) for a, b in self.spans(text)]
         before = [Token(1, BOS, 0, 0, special=True)] if special and self.add_bos else []
         end = found[-1].end if found else 0
@@ -82,7 +84,7 @@ class VocabularyTokenizer(Tokenizer):
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
         """The text of ``ids`` as ``join`` puts it together."""
-        numbers = [self.check_id(id) for id in ids]
+        numbers, skip_special = self.check_ids(ids), flag("skip_special", skip_special)
         return self.join(
             [
                 REPLACEMENT if id == self.specials.unk else self.piece(id)
@@ -99,6 +101,7 @@ class VocabularyTokenizer(Tokenizer):
 
     def id(self, piece: str) -> int | None:
         """The id of a piece; a special token's name counts only when it is no piece itself."""
+        check_text(piece, "piece")
         if piece in self._ids:
             return self._ids[piece]
         return self._specials.index(piece) if piece in self._specials else None
@@ -112,7 +115,8 @@ class VocabularyTokenizer(Tokenizer):
             "add_eos": self.add_eos,
             "pieces": list(self._pieces),
         }
-        write_json(Path(folder) / FILE_NAME, content)
+        with writing_errors(folder) as place:
+            write_json(place / FILE_NAME, content)
 
     @classmethod
     def from_file(cls: type[Kind], path: Path | str) -> Kind:

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 import torch
 
+from clearhead.arguments import real_number, shown
 from clearhead.errors import InputError
 from clearhead.trace.workers import run_in_threads
 
@@ -38,8 +39,12 @@ class Cost:
 class Limit:
     """The most that a view may take without being asked for explicitly."""
 
-    bytes: int = MOST_BYTES
-    seconds: float = MOST_SECONDS
+    bytes: int | float = MOST_BYTES
+    seconds: int | float = MOST_SECONDS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bytes", real_number("bytes", self.bytes, least=0))
+        object.__setattr__(self, "seconds", real_number("seconds", self.seconds, least=0))
 
 
 LIMIT = Limit()
@@ -58,6 +63,8 @@ def check_limit(
     """Raise if a view would take more than the limit; ``None`` allows everything."""
     if limit is None:
         return
+    if not isinstance(limit, Limit):
+        raise InputError(f"limit must be a Limit, or None for no limit; got {shown(limit)}.")
     quick = weights * key_dim < SURELY_QUICK and limit.seconds >= MOST_SECONDS
     if quick and result_bytes + WORK_BYTES <= limit.bytes:
         return

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import SupportsIndex
 
+from clearhead.arguments import several, shown, whole_number
 from clearhead.errors import InputError
 
 _NAME = re.compile(
@@ -21,8 +23,8 @@ def parse_name(name: object) -> tuple[str, int | slice | list[int] | None]:
     found = _NAME.fullmatch(name) if isinstance(name, str) else None
     if found is None:
         raise InputError(
-            f"{name!r} is no name of a head: wanted L16H5 (layer 16, head 5), L16 (all its heads) "
-            "or L16H2:5.",
+            f"{shown(name)} is no name of a head: wanted L16H5 (layer 16, head 5), L16 (all its "
+            "heads) or L16H2:5.",
             hint="seen.layers lists the layers that were seen.",
         )
     layer, heads = _plain(found["layer"]), found["heads"]
@@ -44,8 +46,9 @@ def pick_heads(
 ) -> tuple[int, ...]:
     """The chosen ones of a layer's heads, by their numbers in the model."""
     if isinstance(chosen, slice):
-        if chosen.step not in (None, 1) or any(
-            (end or 0) < 0 for end in (chosen.start, chosen.stop)
+        ends = (chosen.start, chosen.stop)
+        if chosen.step not in (None, 1) or not all(
+            end is None or (isinstance(end, int) and end >= 0) for end in ends
         ):
             raise InputError(f"{layer}: heads are chosen from : to, without steps; got {chosen}.")
         stop = max(numbers) + 1 if chosen.stop is None else chosen.stop
@@ -53,13 +56,15 @@ def pick_heads(
         if not wanted:
             raise InputError(f"{layer}: no heads {chosen.start or 0}:{stop}; {_there(numbers)}.")
         return tuple(wanted)
-    listed = [chosen] if isinstance(chosen, int) else list(chosen)
-    for number in listed:
+    single = isinstance(chosen, SupportsIndex) and not getattr(chosen, "ndim", 0)
+    listed = [chosen] if single else several("heads", chosen, "numbers")
+    numbered = [whole_number("heads (each a number)", number) for number in listed]
+    for number in numbered:
         if number not in numbers:
-            raise InputError(f"{layer}H{number}: {_there(numbers)}.")
-    if not listed:
-        raise InputError(f"{layer}: an empty list chooses no head.")
-    return tuple(listed)
+            raise InputError(f"heads: {layer}H{number}: {_there(numbers)}.")
+    if not numbered:
+        raise InputError(f"{layer}: an empty list of heads chooses none.")
+    return tuple(numbered)
 
 
 def _there(numbers: Sequence[int]) -> str:

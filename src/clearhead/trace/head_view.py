@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import SupportsIndex
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from clearhead.arguments import one_of, whole_number
 from clearhead.errors import InputError
 from clearhead.trace.cost import LIMIT, VIEWS, Cost, Limit, View, check_limit, cost_of
 from clearhead.trace.exact import BLOCK_COLUMNS, BLOCK_ROWS, ExactHead, Positions
@@ -78,25 +80,24 @@ class HeadView:
     def of(self, batch: int) -> HeadView:
         """The same heads over another sequence of the batch."""
         count = self.record.query.shape[0]
-        if isinstance(batch, bool) or not isinstance(batch, int) or not -count <= batch < count:
-            raise InputError(
-                f"batch {batch!r} is out of range: {count} sequences were seen, 0 … {count - 1}."
-            )
+        name = f"batch (the number of a sequence; {count} were seen)"
+        batch = whole_number(name, batch, least=-count, most=count - 1)
         return replace(self, batch=batch % count)
 
     def __getitem__(self, heads: int | slice | Sequence[int]) -> HeadView:
         """Fewer heads, by the model's numbers."""
         numbers = pick_heads(self.record.facts.name, self.heads, heads)
         places = tuple(self.record.head_numbers.index(number) for number in numbers)
-        return replace(self, places=places, single=isinstance(heads, int))
+        single = len(places) == 1 and isinstance(heads, SupportsIndex)
+        return replace(self, places=places, single=single)
 
     def row(self, row: int | str) -> Float[Tensor, "*head key"]:
         """What one query gives to every key; sums to 1 (less with sinks)."""
-        return self.weights(row, None, limit=None)
+        return self.weights(self.rows.position(row), None, limit=None)
 
     def column(self, column: int | str) -> Float[Tensor, "*head query"]:
         """What one key gets from every query."""
-        return self.weights(None, column, limit=None)
+        return self.weights(None, self.columns.position(column), limit=None)
 
     def weights(
         self, rows: Selection = None, columns: Selection = None, *, limit: Limit | None = LIMIT
@@ -139,10 +140,8 @@ class HeadView:
 
         Every weight counts: a cell holds the largest, the mean or the sum of all of its weights.
         """
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise InputError(f"size counts cells and must be 1 or more; got {size!r}.")
-        if pool not in POOLS:
-            raise InputError(f"pool must be one of {', '.join(POOLS)}; got {pool!r}.")
+        size = whole_number("size (cells)", size, least=1)
+        one_of("pool", pool, POOLS)
         row_cells = Cells.of(self.rows.run(rows), size)
         column_cells = Cells.of(self.columns.run(columns), size)
         numbers = row_cells.count * column_cells.count * (1 if pool == "max" else 2)
@@ -205,8 +204,8 @@ class HeadView:
         size: int = 512,
     ) -> Cost:
         """Bytes and estimated seconds of a view, before anything is computed."""
-        if view not in VIEWS:
-            raise InputError(f"the views are {', '.join(VIEWS)}; got {view!r}.")
+        one_of("view", view, VIEWS)
+        size = whole_number("size (cells)", size, least=1)
         row_places, column_places = self.rows.places(rows), self.columns.places(columns)
         key_dim = self.record.key.shape[3]
         if view in ("row", "column", "weights"):

@@ -46,17 +46,25 @@ def _all_fitted(
         raise InputError(
             f"{len(passages)} texts were given, but {name} saw a batch of {batch} sequences."
         )
+    whole = max(map(len, passages)) >= length  # then shorter ones are padded
     return tuple(
-        _fitted(record, number, passage, length, axis) for number, passage in enumerate(passages)
+        _fitted(record, number, passage, length, axis, whole)
+        for number, passage in enumerate(passages)
     )
 
 
-def _fitted(record: LayerRecord, batch: int, passage: Passage, length: int, axis: str) -> Passage:
-    """The passage with padding on the side where the sequence has it."""
+def _fitted(
+    record: LayerRecord, batch: int, passage: Passage, length: int, axis: str, padded: bool
+) -> Passage:
+    """The passage with padding on the side where the sequence has it.
+
+    A text that is shorter than what was seen needs a reason: another text of the batch is as long
+    (``padded``), or the mask hides as many places.
+    """
     missing = length - len(passage)
     if missing == 0:
         return passage
-    if missing < 0:
+    if missing < 0 or not (padded or _hides(record, batch, length, axis)):
         raise InputError(
             f"the text has {len(passage)} tokens, but {record.facts.name} saw {length} {axis}.",
             hint="is it the text, and the tokenizer, that the model was given (special tokens, "
@@ -65,6 +73,15 @@ def _fitted(record: LayerRecord, batch: int, passage: Passage, length: int, axis
     before = _first_seen(record, batch, len(passage), length) if axis == "columns" else 0
     tokens = (PADDING,) * before + passage.tokens + (PADDING,) * (missing - before)
     return Passage(passage.text, tokens)
+
+
+def _hides(record: LayerRecord, batch: int, length: int, axis: str) -> bool:
+    """True if the last query does not see every key: padding is masked."""
+    last = record.query.shape[2] - 1
+    if axis != "columns":
+        return False
+    seen = record.visible(batch, range(last, last + 1), range(length))
+    return seen is not None and not bool(seen.any(dim=0).all())
 
 
 def _first_seen(record: LayerRecord, batch: int, count: int, keys: int) -> int:

@@ -28,6 +28,7 @@ class Passage:
         A token counts as it reads, with or without the space it begins with. Otherwise the word is
         looked for in the text, where several tokens may spell it.
         """
+        check_text(word, "word")
         exact = [[i] for i, token in enumerate(self.tokens) if token.text == word]
         if exact:
             return exact
@@ -56,6 +57,18 @@ class Passage:
     def _covered(self, inside: list[int]) -> str:
         first, last = self.tokens[inside[0]], self.tokens[inside[-1]]
         return self.text[first.start : last.end].strip()
+
+
+def check_tokenizer(tokenizer: object) -> None:
+    """Refuse what is no tokenizer; a slow one of ``transformers`` can at least decode."""
+    if tokenizer is not None and not (
+        isinstance(tokenizer, Tokenizer)
+        or (callable(tokenizer) and callable(getattr(tokenizer, "decode", None)))
+    ):
+        raise InputError(
+            "tokenizer must be one of clearhead.text or of transformers; "
+            f"{type(tokenizer).__name__} came."
+        )
 
 
 def passage_of(tokenizer: object, text: str) -> Passage:

@@ -20,6 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from clearhead.arguments import whole_number
 from clearhead.trace.exact import BLOCK_COLUMNS, BLOCK_ROWS, ExactHead, Positions
 from clearhead.trace.workers import run_in_threads
 
@@ -49,6 +50,8 @@ class PooledMap:
 
     def cell(self, row: int, column: int) -> tuple[range, range]:
         """The rows and the columns of the attention map that a cell stands for."""
+        row = whole_number("row (of cells)", row, least=0, most=len(self.row_edges) - 2)
+        column = whole_number("column (of cells)", column, least=0, most=len(self.column_edges) - 2)
         return (
             range(self.row_edges[row], self.row_edges[row + 1]),
             range(self.column_edges[column], self.column_edges[column + 1]),

@@ -24,6 +24,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from clearhead.arguments import shown
 from clearhead.errors import InputError
 from clearhead.trace.exact import ExactHead, Positions
 from clearhead.trace.record import LayerRecord
@@ -113,7 +114,9 @@ class Proof:
 def prove(records: Sequence[LayerRecord], rows: int | None) -> Proof:
     """Compare ``rows`` rows of each head and sequence, evenly spaced; None: all."""
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
-        raise InputError(f"rows counts sampled rows and must be 1 or more, or None; got {rows!r}.")
+        raise InputError(
+            f"rows counts sampled rows and must be 1 or more, or None; got {shown(rows)}."
+        )
     proofs: dict[int, LayerProof] = {}
 
     def fill(number: int) -> None:

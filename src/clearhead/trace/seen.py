@@ -9,7 +9,9 @@ from typing import Literal
 
 import torch
 
+from clearhead.arguments import several, shown
 from clearhead.errors import InputError
+from clearhead.text.tokenizer import check_text
 from clearhead.trace.cost import Cost, View
 from clearhead.trace.head_name import parse_name, pick_heads
 from clearhead.trace.head_view import HeadView
@@ -58,10 +60,14 @@ class Seen:
         spill: Spill | None = None,
         missed: str = "",
     ) -> None:
-        self.records = [] if records is None else records
-        self.labels = Labels(_listed(tokens), _listed(source))
+        self.records = [] if records is None else _records(records)
+        self.labels = Labels(_listed("tokens", tokens), _listed("source", source))
+        if not isinstance(spill, Spill | None):
+            raise InputError(f"spill must be a Spill or None; got {shown(spill)}.")
         self.spill = spill
-        self.missed = missed  # what was not seen, and why; "" if nothing was missed
+        self.missed = check_text(
+            missed, "missed"
+        )  # what was not seen, and why; "" if nothing was missed
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({'; '.join(self._parts())})"
@@ -100,9 +106,10 @@ class Seen:
         ``tokenizer`` is one of ours or a fast one of ``transformers``. ``source`` is the text that
         an encoder-decoder's encoder read. Returns the same Seen.
         """
+        sources = [] if source is None else _texts("source", source)
         labels = Labels(
-            [passage_of(tokenizer, one) for one in _texts(text)],
-            [] if source is None else [passage_of(tokenizer, one) for one in _texts(source)],
+            [passage_of(tokenizer, one) for one in _texts("text", text)],
+            [passage_of(tokenizer, one) for one in sources],
         )
         for record in self.records:
             labels.of(record)  # complains where they do not fit
@@ -212,11 +219,24 @@ def _between(counts: Iterable[int]) -> str:
     return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
 
 
-def _listed(passages: Passage | Sequence[Passage] | None) -> list[Passage]:
+def _records(given: list[LayerRecord]) -> list[LayerRecord]:
+    """The list itself, as it may grow while it is watched."""
+    if not isinstance(given, list) or not all(isinstance(one, LayerRecord) for one in given):
+        raise InputError(f"records must be a list of the layers of a run; got {shown(given)}.")
+    return given
+
+
+def _listed(name: str, passages: Passage | Sequence[Passage] | None) -> list[Passage]:
     if passages is None:
         return []
-    return [passages] if isinstance(passages, Passage) else list(passages)
+    found = [passages] if isinstance(passages, Passage) else several(name, passages, "passages")
+    if not all(isinstance(one, Passage) for one in found):
+        raise InputError(f"{name} must be passages, a text with its tokens each.")
+    return found
 
 
-def _texts(text: str | Sequence[str]) -> list[str]:
-    return [text] if isinstance(text, str) else list(text)
+def _texts(name: str, text: str | Sequence[str]) -> list[str]:
+    found = [text] if isinstance(text, str) else several(name, text, "texts")
+    if not found:
+        raise InputError(f"{name} must be a text for each sequence; got none.")
+    return [check_text(one, name) for one in found]

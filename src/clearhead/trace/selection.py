@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import SupportsIndex, TypeAlias
 
 import torch
 from torch import Tensor
 
+from clearhead.arguments import several, shown
 from clearhead.errors import InputError
 from clearhead.trace.exact import Positions
 from clearhead.trace.passage import Passage
@@ -30,8 +33,10 @@ class Axis:
         if chosen is None:
             return Positions(range(self.length))
         if isinstance(chosen, slice):
-            return _of_range(range(self.length)[chosen])
+            return _of_range(range(self.length)[self._checked(chosen)])
         if isinstance(chosen, range):
+            for end in (chosen[0], chosen[-1]) if chosen else ():
+                self.position(end)
             if chosen.step == 1 and 0 <= chosen.start <= chosen.stop <= self.length:
                 return Positions(chosen)
             return self._listed(list(chosen))
@@ -45,7 +50,7 @@ class Axis:
         places = self.places(chosen)
         if places.index is not None or len(places) == 0:
             raise InputError(
-                f"a map wants consecutive {self.name}s, at least one; got {chosen!r} of "
+                f"a map wants consecutive {self.name}s, at least one; got {shown(chosen)} of "
                 f"{self.length}."
             )
         return places.run
@@ -54,18 +59,30 @@ class Axis:
         """One position, by index (negative from the end) or by the text of its token."""
         if isinstance(chosen, str):
             return self._named(chosen)
-        if isinstance(chosen, bool) or not isinstance(chosen, SupportsIndex):
+        index = None
+        if not isinstance(chosen, bool) and isinstance(chosen, SupportsIndex):
+            with suppress(TypeError, ValueError, RuntimeError):  # a tensor of floats, of several …
+                index = operator.index(chosen)
+        if index is None:
             raise InputError(
-                f"a {self.name} is chosen by its index or its token's text; {chosen!r} "
+                f"a {self.name} is chosen by its index or its token's text; {shown(chosen)} "
                 f"({type(chosen).__name__}) came."
             )
-        index = chosen.__index__()
         if not -self.length <= index < self.length:
             raise InputError(
                 f"{self.name} {index} is out of range: there are {self.length} {self.name}s, "
                 f"0 … {self.length - 1} (or −1 … −{self.length} from the end)."
             )
         return index % self.length
+
+    def _checked(self, chosen: slice) -> slice:
+        ends = (chosen.start, chosen.stop, chosen.step)
+        if chosen.step == 0 or not all(isinstance(end, int | None) for end in ends):
+            raise InputError(
+                f"{self.name}s are cut by whole numbers, in steps other than 0; {shown(chosen)} "
+                "came."
+            )
+        return chosen
 
     def _listed(self, chosen: list[object]) -> Positions:
         return Positions.at(torch.tensor([self.position(one) for one in chosen], dtype=torch.long))
@@ -113,11 +130,11 @@ def _is_list(chosen: object) -> bool:
 
 
 def _as_list(name: str, chosen: object) -> list[object]:
-    if isinstance(chosen, Sequence):
-        return list(chosen)
     try:
-        return list(chosen.tolist())  # type: ignore[attr-defined]  # tensors and arrays
-    except (AttributeError, TypeError):
+        if isinstance(chosen, Tensor):
+            chosen = chosen.tolist()
+        return several(f"{name}s", chosen, "indices or token texts")
+    except (InputError, RuntimeError):  # also a tensor without numbers
         raise InputError(
             f"{name}s are chosen by index, slice, range, list or token text; "
             f"{type(chosen).__name__} came."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from clearhead.errors import InputError
+from clearhead.arguments import whole_number
 from clearhead.trace.passage import Passage
 
 
@@ -24,8 +24,7 @@ def top_keys(
     weights: Float[Tensor, "head key"], count: int, passage: Passage | None
 ) -> list[list[TopKey]]:
     """For each head the ``count`` largest weights, the largest first."""
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise InputError(f"top counts keys and must be 1 or more; got {count!r}.")
+    count = whole_number("count (of the top keys)", count, least=1)
     values, positions = weights.topk(min(count, weights.shape[-1]))
     return [
         [

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from clearhead.arguments import path as path_argument
 from clearhead.checkpoints.safetensors.file import SafetensorsFile, write_safetensors
 from clearhead.errors import CheckpointError, InputError
 from clearhead.files.json_file import parse_json
@@ -42,7 +43,7 @@ LARGEST_CHECKED = 2**28  # bytes; the checksums of a file of this size take a te
 
 def save_trace(seen: Seen, path: str | Path) -> Path:
     """Write a trace to ``path``; an older trace there is replaced, any other file is not."""
-    path = Path(path)
+    path = path_argument("path", path)
     if path.exists() and not is_trace(path):
         raise InputError(
             f"{path} is there already and is no trace; it will not be replaced.",
@@ -88,7 +89,7 @@ def open_trace(path: str | Path) -> Seen:
     """
     from clearhead.trace.seen import Seen
 
-    path = Path(path)
+    path = path_argument("path", path)
     file = SafetensorsFile(path)
     about = _about(path, file)
     try:

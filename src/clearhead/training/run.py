@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from clearhead.errors import InputError
+from clearhead.training.data.given import check_train
 from clearhead.training.data.source import Content, Given, Source, source_of, to_lines
 from clearhead.training.events import Event
 from clearhead.training.loop import never, train_task
@@ -103,6 +104,8 @@ def train(
     >>> [type(event).__name__ for event in events]
     ['Started', 'Saved', 'Stepped', 'Stepped', 'Validated', 'Saved', 'Sampled', 'Finished']
     """
+    check_train(locals())
+    pairs, resume, shard = bool(pairs), bool(resume), bool(shard)  # NumPy's, too
     sources = {name: source_of(given, pairs=pairs)
                for name, given in (("texts", texts), ("validation", validation))}  # fmt: skip
     chosen = _settings(settings or {}, steps=steps, minutes=minutes, seed=seed)

@@ -57,9 +57,9 @@ class TrainingSettings:
         if (self.steps is None) == (self.minutes is None):
             raise ConfigError(
                 "a run is as long as steps or minutes say: give one of them; got "
-                f"steps={self.steps} and minutes={self.minutes}."
+                f"steps={shown(self.steps)} and minutes={shown(self.minutes)}."
             )
-        check_values(dataclasses.asdict(self))
+        check_values(vars(self))
 
     def changed(self, **fields: Any) -> TrainingSettings:
         """These settings with some fields changed."""
@@ -68,8 +68,10 @@ class TrainingSettings:
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> TrainingSettings:
         """Settings from plain JSON values; a field that there is not is an error."""
+        if not isinstance(fields, Mapping):
+            raise ConfigError(f"fields must be a dict of settings by name; got {shown(fields)}.")
         known = {field.name for field in dataclasses.fields(cls)}
-        unknown = sorted(set(fields) - known)
+        unknown = sorted(map(str, set(fields) - known))
         if unknown:
             raise ConfigError(
                 f"training has no setting {', '.join(unknown)}.",
@@ -83,7 +85,7 @@ def check_values(fields: Mapping[str, Any]) -> None:
     """Refuse values that are of the wrong kind or out of range."""
     for name, value in fields.items():
         if name in NAMES:
-            if value not in get_args(NAMES[name]):
+            if not isinstance(value, str) or value not in get_args(NAMES[name]):
                 raise ConfigError(
                     f"{name} is one of {', '.join(get_args(NAMES[name]))}; got {shown(value)}."
                 )

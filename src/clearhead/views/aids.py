@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, get_args
 
-from clearhead.errors import InputError
+from clearhead.arguments import one_of
 from clearhead.explain.pictures import Aids, Colour, Hide, Measure, Pool
 
 CHOICES: dict[str, tuple[object, ...]] = {
@@ -20,7 +20,5 @@ CHOICES: dict[str, tuple[object, ...]] = {
 def checked_aids(aids: Aids | None = None, **changes: Any) -> Aids:
     """The aids with these changes; a value that none of them has is refused."""
     for name, value in changes.items():
-        if value not in CHOICES[name]:
-            choices = ", ".join(map(repr, CHOICES[name]))
-            raise InputError(f"{name} must be one of {choices}; got {value!r}.")
+        one_of(name, value, CHOICES[name])
     return replace(aids or Aids(), **changes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeAlias
 
+from clearhead.arguments import shown
 from clearhead.checkpoints.load import Loaded, load
 from clearhead.errors import InputError
 from clearhead.explain.difference import make_difference
@@ -106,9 +107,12 @@ def steps(
         InputError: there is no such worked example, head or word.
     """
     if isinstance(seen, str) and (text is None or seen in EXAMPLES):
+        _unused("a worked example has its own numbers", head=head, word=word)
         return ShownSteps(worked_example(seen)[0])
     found = seen.insight if isinstance(seen, ShownLook) else seen
-    if not isinstance(found, Look):
+    if isinstance(found, Look):
+        _unused("a look has its text already", text=text)
+    else:
         found = make_look(_loaded(found), text, head=head, word=word)
     return ShownSteps(found.steps(head, word))
 
@@ -154,9 +158,20 @@ def diff(
     """
     aids = checked_aids(words=words, hide=hide, colour=colour, pool=pool, measure=measure)
     sides = [_comparable(given, text) for given in (before, after)]
+    if not any(isinstance(side, Loaded) for side in sides):
+        _unused("only models read a text, and traces and looks have theirs", text=text)
+    if not any(isinstance(side, Loaded | Seen) for side in sides):
+        _unused("looks and heads are compared as they are", head=head)
     first, second = (_side(side, text, head, aids) for side in sides)
     names = [side.name if isinstance(side, Loaded) else "" for side in sides]
     return ShownDifference(make_difference(first, second, names=(names[0], names[1])))
+
+
+def _unused(reason: str, **arguments: object) -> None:
+    """Refuse arguments that would change nothing."""
+    for name, given in arguments.items():
+        if given is not None:
+            raise InputError(f"{name} has no use here: {reason}; got {shown(given)}.")
 
 
 def _loaded(given: object) -> object:

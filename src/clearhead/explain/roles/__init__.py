@@ -6,6 +6,7 @@ The order in which to read the modules:
 ``corpus/``                                            sentences with annotation, tokenised
 ``properties``, ``built_in_properties``                targets for each query; the built-in ones
 ``property_index``                                     a number for each property that occurred
+``door``                                               checks of the arguments
 ``reader``                                             a model's tokenizer and forward
 ``prepared``, ``batches``, ``cases``                   sentences as arrays; their cases by the mask
 ``layer_weights``, ``tally``, ``counting``             exact weights, and counts of them

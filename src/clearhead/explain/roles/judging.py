@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from clearhead.arguments import real_number, whole_number
 from clearhead.explain.roles.intervals import binomial_tail, holm
 from clearhead.explain.roles.properties import Kind
 from clearhead.explain.roles.scores import CONFIRM, FIND, Score, ScoreTable
@@ -40,6 +41,11 @@ class Rules:
     least_cases: int = 20
     least_mass: float = 0.05
     beside_best: float = 0.80
+
+    def __post_init__(self) -> None:
+        for name in ("margin", "positional", "level", "least_mass", "beside_best"):
+            real_number(name, getattr(self, name), least=0, most=1)
+        whole_number("least_cases", self.least_cases, least=1)
 
 
 @dataclass(frozen=True)

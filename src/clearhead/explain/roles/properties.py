@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
+from clearhead.arguments import one_of, shown, text
 from clearhead.errors import InputError
 from clearhead.explain.roles.corpus.tokenised import TokenisedSentence
 
@@ -48,6 +49,9 @@ class Property:
     level: Level = "words"
     kind: Kind = "content"
 
+    def __post_init__(self) -> None:
+        _check_property(self.name, "targets", self.targets, self.level, self.kind)
+
     def named(self, sentence: TokenisedSentence) -> Iterable[tuple[str, Targets]]:
         """Return the property's targets with its name."""
         return ((self.name, self.targets(sentence)),)
@@ -65,9 +69,21 @@ class PropertyFamily:
     level: Level = "words"
     kind: Kind = "content"
 
+    def __post_init__(self) -> None:
+        _check_property(self.name, "members", self.members, self.level, self.kind)
+
     def named(self, sentence: TokenisedSentence) -> Iterable[tuple[str, Targets]]:
         """Return the targets of every member that occurs in the sentence."""
         return self.members(sentence).items()
+
+
+def _check_property(name: str, role: str, function: object, level: str, kind: str) -> None:
+    if not text("name", name).strip():
+        raise InputError("the name of a property must not be empty.")
+    if not callable(function):
+        raise InputError(f"{role} must be a function of a sentence; got {shown(function)}.")
+    one_of("level", level, get_args(Level))
+    one_of("kind", kind, get_args(Kind))
 
 
 AnyProperty: TypeAlias = Property | PropertyFamily

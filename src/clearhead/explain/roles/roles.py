@@ -9,12 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from clearhead import arguments
 from clearhead.errors import InputError
 from clearhead.explain.roles.built_in_properties import BUILT_IN, FIRST, SPECIAL
 from clearhead.explain.roles.corpus.sources import CorpusLike, corpus_of
 from clearhead.explain.roles.corpus.tokenised import TokenisedSentence
 from clearhead.explain.roles.count_cache import CountCache
 from clearhead.explain.roles.counting import Count, Progress
+from clearhead.explain.roles.door import check_roles
 from clearhead.explain.roles.examples import Example, examples_of
 from clearhead.explain.roles.intervention import Effect, effects_of
 from clearhead.explain.roles.judging import Judgement, Role, Rules, judge
@@ -103,17 +105,18 @@ class Roles:
 
     def head(self, name: str) -> HeadReport:
         """Return the report of one head by its name, "L16H5"."""
+        arguments.text("name", name)
         for one in self.heads:
             if one.name == name:
                 return one
         raise InputError(
-            f"{name}: no such head was counted; they are {self.heads[0].name} … "
+            f"name {name}: no such head was counted; they are {self.heads[0].name} … "
             f"{self.heads[-1].name}."
         )
 
     def evidence(self, name: str, most: int = 5) -> HeadEvidence:
         """Return everything about one head: roles, examples, effects, and its best scores."""
-        report = self.head(name)
+        report, most = self.head(name), arguments.whole_number("most", most, least=0)
         scores = []
         for number in range(len(self.tally.index.entries)):
             at = (report.layer, report.head, number)
@@ -150,8 +153,9 @@ class Roles:
 
         None if there are too few cases.
         """
-        number = self.tally.index.numbers.get(name)
+        number = self.tally.index.numbers.get(arguments.text("name", name))
         if number is None:
+            self._check_property(name)
             return None
         tried = []
         for place, layer in enumerate(self.layers):
@@ -171,7 +175,19 @@ class Roles:
 
     def kind_of(self, name: str) -> Kind:
         """Return the kind of a property that occurred: how it is judged."""
-        return self.tally.index.entries[self.tally.index.numbers[name]].kind
+        number = self.tally.index.numbers.get(arguments.text("name", name))
+        if number is None:
+            self._check_property(name)
+            raise InputError(f"the property of the name {name!r} never occurs in this corpus.")
+        return self.tally.index.entries[number].kind
+
+    def _check_property(self, name: str) -> None:
+        known = {one.name for one in self.requested}
+        if name not in known:
+            raise InputError(
+                f"no property of the name {name!r} was looked for.",
+                hint=f"there are: {', '.join(sorted(known | set(self.tally.index.numbers)))}.",
+            )
 
     def _occurred(self, one: AnyProperty) -> bool:
         entries = self.tally.index.entries
@@ -272,6 +288,7 @@ def find_roles(
     >>> [(role.head, role.property) for role in found.named]
     [('L0H0', 'previous token')]
     """
+    check_roles(locals())
     requested = chosen_properties(properties, BUILT_IN)
     needed = [BUILT_IN[name] for name in (FIRST, SPECIAL)]
     used = (*requested, *(one for one in needed if one.name not in {two.name for two in requested}))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clearhead.arguments import flag
 from clearhead.errors import InputError
 from clearhead.files.json_file import read_json, write_json
 from clearhead.files.regular_file import LARGEST_TEXT
@@ -20,7 +21,13 @@ from clearhead.text.subwords.file import (
 )
 from clearhead.text.subwords.rust_guard import rust_errors
 from clearhead.text.token import Token
-from clearhead.text.tokenizer import SPECIAL_NAMES, SpecialTokens, Tokenizer, check_text
+from clearhead.text.tokenizer import (
+    SPECIAL_NAMES,
+    SpecialTokens,
+    Tokenizer,
+    check_text,
+    writing_errors,
+)
 
 if TYPE_CHECKING:
     import tokenizers
@@ -110,7 +117,7 @@ class SubwordTokenizer(Tokenizer):
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
         """The text of ``ids``; bytes that make no character become U+FFFD."""
-        numbers = [self.check_id(id) for id in ids]
+        numbers, skip_special = self.check_ids(ids), flag("skip_special", skip_special)
         with rust_errors("decoding"):
             text: str = self.backend.decode(numbers, skip_special_tokens=skip_special)
         return text
@@ -124,7 +131,7 @@ class SubwordTokenizer(Tokenizer):
 
     def id(self, piece: str) -> int | None:
         """The id of a raw vocabulary entry; ``None`` when it has none."""
-        found: int | None = self.backend.token_to_id(check_text(piece))
+        found: int | None = self.backend.token_to_id(check_text(piece, "piece"))
         return found
 
     def save(self, folder: Path | str) -> None:
@@ -136,12 +143,15 @@ class SubwordTokenizer(Tokenizer):
                 settings[f"{name}_token"] = self.piece(id)
         if self.chat_template is not None:
             settings["chat_template"] = self.chat_template
-        write_text(Path(folder) / FILE_NAME, self.backend.to_str())
-        write_json(Path(folder) / SETTINGS_NAME, settings)
+        with writing_errors(folder) as place:
+            write_text(place / FILE_NAME, self.backend.to_str())
+            write_json(place / SETTINGS_NAME, settings)
 
     def _encoding(self, text: str, special: bool) -> tokenizers.Encoding:
+        check_text(text)
+        special = flag("special", special)
         with rust_errors("encoding"):
-            return self.backend.encode(check_text(text), add_special_tokens=special)
+            return self.backend.encode(text, add_special_tokens=special)
 
 
 def _register_specials(backend: tokenizers.Tokenizer, names: Mapping[str, str]) -> SpecialTokens:

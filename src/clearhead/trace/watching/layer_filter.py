@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from clearhead.arguments import several, shown
 from clearhead.errors import InputError
 
 _HEAD = re.compile(r"([LEC]\d+)H(\d+)")
@@ -61,10 +62,14 @@ class LayerFilter:
 
 
 def _listed(name: str, given: int | str | Iterable[int | str]) -> list[int | str]:
-    items = [given] if isinstance(given, int | str) else list(given)
+    items: list[int | str] = (
+        [given]
+        if isinstance(given, int | str)
+        else several(name, given, 'numbers or names such as "L16"')
+    )
     for item in items:
         if isinstance(item, bool) or not isinstance(item, int | str):
-            raise InputError(f'{name} are numbers or names such as "L16"; got {item!r}.')
+            raise InputError(f'{name} are numbers or names such as "L16"; got {shown(item)}.')
         if isinstance(item, int) and item < 0:
             raise InputError(f"{name} count from 0; got {item}.")
     if not items:

@@ -19,9 +19,11 @@ from typing import Any
 import torch
 from torch import nn
 
+from clearhead.arguments import flag
 from clearhead.attention.observers import OBSERVERS
 from clearhead.errors import InputError
 from clearhead.kernels.freed_memory import keep_freed_memory
+from clearhead.trace.passage import check_tokenizer
 from clearhead.trace.watching.attention_mode import AttentionMode
 from clearhead.trace.watching.doors.own import own_call
 from clearhead.trace.watching.doors.transformers import close_door, open_door, refuse_kernel
@@ -78,6 +80,8 @@ def watch(
     _refuse(module)
     if tokenizer is None and not isinstance(model, nn.Module):
         tokenizer = getattr(model, "tokenizer", None)
+    values = flag("values", values)
+    check_tokenizer(tokenizer)
     keep_freed_memory()
     recorder = Recorder(module, LayerFilter(layers, heads), values, tokenizer)
     with ExitStack() as exits:

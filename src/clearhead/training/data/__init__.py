@@ -1,6 +1,7 @@
 """Training data: from texts to batches. The order in which to read the modules:
 
 ====================  ==========================================================================
+``given``             the arguments of ``train``, checked
 ``source``            paths, texts or pairs, as a Python program gives them
 ``corpus``            documents from files and folders; a part held out for validation
 ``text_pairs``        pairs of texts from files

@@ -40,7 +40,7 @@ def read_text(path: Path) -> str:
     Pipes and devices are refused before they are opened, and files that do not fit into memory.
     """
     data = read_regular_file(
-        path, "text", largest=physical_memory(), may_be_empty=True, error_kind=InputError
+        path, "text", largest=int(physical_memory()), may_be_empty=True, error_kind=InputError
     )
     try:
         return data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")

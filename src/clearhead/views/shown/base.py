@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar, overload
 
+from clearhead.arguments import flag
+from clearhead.arguments import path as path_argument
 from clearhead.errors import InputError
 from clearhead.files.atomic_write import atomic_write
 from clearhead.views.formats import FORMATS
@@ -66,6 +68,7 @@ class Shown(Generic[Insight]):
     def html(self, path: str | Path, *, open: bool = False) -> Path: ...
     def html(self, path: str | Path | None = None, *, open: bool = False) -> str | Path:
         """The page: written to ``path``, or as text; ``open`` shows it in a browser."""
+        open = flag("open", open)
         if path is None and not open:
             return self._bytes("html").decode()
         if path is None:
@@ -109,20 +112,25 @@ class Shown(Generic[Insight]):
 
     def save(self, path: str | Path) -> Path:
         """Write the file in the format of its ending: .html, .svg, .png, .csv, .json or .txt."""
-        suffix = Path(path).suffix.lower().removeprefix(".")
+        path = path_argument("path", path)
+        suffix = path.suffix.lower().removeprefix(".")
         if suffix not in self.formats:
             endings = ", ".join(f".{name}" for name in self.formats)
-            raise InputError(f"{path} does not say what to write: endings are {endings}.")
+            raise InputError(f"path: {path} does not say what to write: endings are {endings}.")
         return self._write(suffix, path)
 
     def _bytes(self, name: str) -> bytes:
+        if name not in self.formats:
+            known = ", ".join(self.formats)
+            raise InputError(f"{name} is no format of this; there are {known}.")
         return self.formats[name](self.insight)
 
     def _write(self, name: str, path: str | Path) -> Path:
-        path, content = Path(path), self._bytes(name)
+        path = path_argument("path", path)
+        content = self._bytes(name)
         try:
             with atomic_write(path) as temporary:
                 temporary.write_bytes(content)
         except OSError as error:
-            raise InputError(f"{path} cannot be written: {error.strerror}.") from None
+            raise InputError(f"path: {path} cannot be written: {error.strerror}.") from None
         return path

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from clearhead.explain.lens import Lens
 from clearhead.explain.predictions import Prediction
-from clearhead.views.escape import visible_text
 from clearhead.views.terminal.parts import ACCENT, QUIET, bar, cut, ink, padded
+from clearhead.visible import visible_text
 
 LABEL = 18
 CELL = 10  # columns of one word in the lens

@@ -10,7 +10,6 @@ from rich.style import Style
 from rich.text import Text
 
 from clearhead.explain.why.parts import Why
-from clearhead.views.escape import visible_text
 from clearhead.views.terminal.parts import (
     ACCENT,
     HEIGHTS,
@@ -36,6 +35,7 @@ from clearhead.views.why.text import (
     summary,
     without,
 )
+from clearhead.visible import visible_text
 
 FOR, AGAINST = Style(color="#4f74f9"), Style(color="#d9713f")
 WORD, LABEL = 16, 24

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clearhead.explain.why.parts import HeadPart, SourcePart, Why
 from clearhead.explain.why.target import PredictedToken
-from clearhead.views.escape import visible_text
+from clearhead.visible import visible_text
 
 NEW_LINE, TAB = "\n", "\t"
 STRONGEST = 8  # heads that are listed
