@@ -144,5 +144,5 @@ def test_segments_are_checked(unchecked: None) -> None:
     model = Encoder(config(kind="encoder", head="none", segments=2))
     with pytest.raises(InputError, match="segments must be whole numbers from 0 to 1; got 2"):
         model(ids, segments=torch.arange(5).clamp(max=2).expand(2, 5))
-    with pytest.raises(ShapeError, match=r"one segment, \(2, 5\); got \(2, 4\)"):
+    with pytest.raises(ShapeError, match=r"entry for each token, \(2, 5\); got \(2, 4\)"):
         model(ids, segments=torch.zeros(2, 4).long())
