@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import click
+
+from clearhead.errors import UnreadWarning
 
 if TYPE_CHECKING:
     from clearhead.checkpoints.load import Loaded
@@ -19,11 +22,15 @@ CLEAR_LINE = "\r\x1b[K"
 
 
 def load_model(name: str) -> Loaded:
-    """The model of a command line's ``--model``."""
-    with waiting(f"loading {name} …"), ExitStack() as bars:
+    """The model of a command line's ``--model``; what of it is not read is told in one line."""
+    with waiting(f"loading {name} …"), ExitStack() as bars, warnings.catch_warnings():
         import clearhead
 
-        return clearhead.load(name, progress=_bar(name, bars))
+        warnings.simplefilter("ignore", UnreadWarning)
+        loaded = clearhead.load(name, progress=_bar(name, bars))
+    if loaded.unread:
+        click.echo(f"Warning: {UnreadWarning(loaded.unread, where=name)}", err=True)
+    return loaded
 
 
 @contextmanager
