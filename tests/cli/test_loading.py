@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 
 import pytest
 
+import clearhead as ch
 from clearhead.cli import loading
-from clearhead.cli.loading import waiting
+from clearhead.cli.loading import load_model, waiting
 
 
 def test_a_short_wait_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -28,3 +31,21 @@ def test_a_long_wait_is_announced(
 def test_errors_pass_through() -> None:
     with pytest.raises(KeyError), waiting("loading …"):
         raise KeyError
+
+
+def test_what_is_not_read_is_told_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = ch.ModelConfig(
+        kind="decoder", family="llama", vocab=11, context=13, model=6, layers=1, heads=1,
+        feed_forward=7, gated=True,
+    )  # fmt: skip
+    folder = ch.save(ch.Decoder(config), tmp_path / "tiny")
+    assert load_model(str(folder)).unread == ()
+    assert capsys.readouterr().err == ""
+    fields = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(fields | {"colour": "red"}))
+    assert load_model(str(folder)).unread == ("colour",)
+    told = capsys.readouterr().err
+    assert told.startswith("Warning: ") and told.count("\n") == 1
+    assert "nobody here knows, 1 of them: colour." in told

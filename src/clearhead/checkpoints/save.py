@@ -13,7 +13,8 @@ from clearhead.errors import CheckpointError, InputError
 from clearhead.files.atomic_write import temporary_path
 from clearhead.files.json_file import write_json
 from clearhead.models.build import Model
-from clearhead.models.config import DROPOUTS, ModelConfig
+from clearhead.models.config import ModelConfig
+from clearhead.models.config_checks import DROPOUTS
 from clearhead.models.families.family import family_named
 from clearhead.text.tokenizer import Tokenizer
 

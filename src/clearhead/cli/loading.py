@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from clearhead.cli.printing import clear_line, console, say
+from clearhead.errors import UnreadWarning
 
 if TYPE_CHECKING:
     from clearhead.checkpoints.load import Loaded
@@ -18,11 +20,15 @@ PATIENCE = 2.0  # seconds without a word
 
 
 def load_model(name: str) -> Loaded:
-    """The model of a command line's ``--model``."""
-    with waiting(f"loading {name} …"), ExitStack() as bars:
+    """The model of a command line's ``--model``; what of it is not read is told in one line."""
+    with waiting(f"loading {name} …"), ExitStack() as bars, warnings.catch_warnings():
         import clearhead
 
-        return clearhead.load(name, progress=_bar(name, bars))
+        warnings.simplefilter("ignore", UnreadWarning)
+        loaded = clearhead.load(name, progress=_bar(name, bars))
+    if loaded.unread:
+        say(f"Warning: {UnreadWarning(loaded.unread, where=name)}", err=True)
+    return loaded
 
 
 @contextmanager

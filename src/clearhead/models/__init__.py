@@ -4,6 +4,7 @@ The order in which to read the modules:
 
 =============================  =================================================================
 ``config``                     ``ModelConfig``: a model, completely described
+``config_checks``              what a config must be: types, sizes, no contradictions
 ``field_types``, ``scalings``  checks of a config's fields; rotary scalings in JSON
 ``presets``                    the configs of the paper (Vaswani et al. 2017)
 ``stack``                      embedding, blocks, final normalisation: every model is made of it

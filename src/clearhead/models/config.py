@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_type_hints
+from typing import Any, Literal, TypeAlias
 
 from clearhead.arguments import shown, whole_number
 from clearhead.attention.rotary import Rotary, RotaryScaling
 from clearhead.errors import ConfigError
 from clearhead.layers.block import NormPlace
 from clearhead.layers.feed_forward import Activation
-from clearhead.models.field_types import type_mismatch
-from clearhead.models.scalings import check_scaling, scaling_fields, scaling_of
+from clearhead.models.config_checks import SCALED, check_config
+from clearhead.models.scalings import scaling_fields, scaling_of
 
 Kind: TypeAlias = Literal["encoder", "decoder", "encoder-decoder"]
 Positions: TypeAlias = Literal[
@@ -122,9 +121,7 @@ class ModelConfig:
     start: int | None = None  # the first token of an encoder-decoder's output
 
     def __post_init__(self) -> None:
-        self._check_kinds()
-        self._check_sizes()
-        self._check_combinations()
+        check_config(self)
 
     @property
     def rotary(self) -> Rotary | None:
@@ -238,129 +235,6 @@ class ModelConfig:
             return cls(**fields)
         except TypeError as error:
             raise ConfigError(f"the model description is incomplete: {error}.") from None
-
-    def _check_kinds(self) -> None:
-        for name, hint in _hints().items():
-            value = getattr(self, name)
-            wanted = type_mismatch(value, hint)
-            if wanted is not None:
-                raise ConfigError(f"{name} must be {wanted}; got {shown(value)}.")
-
-    def _check_sizes(self) -> None:
-        for name, (least, most) in SIZES.items():
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ConfigError(f"{name} must be {least} or more; got {shown(value)}.")
-            if value is not None and value > most:
-                raise ConfigError(f"{name} must be {most:,} or less; got {shown(value)}.")
-        for id in (self.bos, self.pad, self.start, *self.eos):
-            if id is not None and abs(id) >= LARGEST_ID:
-                raise ConfigError(
-                    f"a token's id is a number below {LARGEST_ID:,}; got {shown(id)}."
-                )
-        if self.key_dim is None and self.model % self.heads:
-            raise ConfigError(
-                f"a model width of {self.model} cannot be divided into {self.heads} heads; "
-                "heads must divide it, or key_dim be given."
-            )
-        if self.heads % (self.kv_heads or self.heads):
-            raise ConfigError(
-                f"{self.heads} heads cannot share {self.kv_heads} key/value heads evenly: kv_heads "
-                "must divide them."
-            )
-        if not 0 < self.norm_epsilon <= 1_000:
-            raise ConfigError(f"norm_epsilon must be above 0 up to 1,000; got {self.norm_epsilon}.")
-        for name in DROPOUTS:
-            if not 0 <= (getattr(self, name) or 0.0) < 1:
-                raise ConfigError(
-                    f"{name} must be from 0 up to below 1; got {getattr(self, name)}."
-                )
-        for name in ("attention_softcap", "output_softcap"):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise ConfigError(f"{name} must be above 0; got {value}.")
-
-    def _check_combinations(self) -> None:
-        if (self.kind == "encoder-decoder") != (self.encoder_layers is not None):
-            raise ConfigError(
-                "encoder_layers belongs to an encoder-decoder, and only to it; got kind "
-                f"{self.kind!r} with encoder_layers {self.encoder_layers}."
-            )
-        if not self.shared_embedding and self.kind != "encoder-decoder":
-            raise ConfigError(
-                "shared_embedding=False gives an encoder-decoder two token embeddings; a model of "
-                f"kind {self.kind!r} has one."
-            )
-        if self.head == "classification" and self.labels < 1:
-            raise ConfigError(
-                f"a classification head needs labels of 1 or more; got {self.labels}."
-            )
-        if self.label_names and len(self.label_names) != self.labels:
-            raise ConfigError(
-                f"label_names names each of the {self.labels} labels; got "
-                f"{len(self.label_names)} names."
-            )
-        if self.kind == "encoder" and self.head == "language":
-            raise ConfigError(
-                "an encoder sees the whole text and cannot predict the next token; its head is "
-                "masked, embedding, classification or none."
-            )
-        if self.window_layers is not None and len(self.window_layers) != self.layers:
-            raise ConfigError(
-                f"window_layers marks each of the {self.layers} layers; got "
-                f"{len(self.window_layers)} marks."
-            )
-        if self.window_layers is not None and self.encoder_layers not in (None, self.layers):
-            raise ConfigError(
-                "window_layers marks encoder and decoder alike, so both need as many layers; got "
-                f"{self.encoder_layers} and {self.layers}."
-            )
-        self._check_positions()
-
-    def _check_positions(self) -> None:
-        if self.positions.startswith("sinusoidal") and self.model % 2:
-            raise ConfigError(
-                f"sinusoidal positions come in pairs, so model must be even; got {self.model}."
-            )
-        exact = self.relative_buckets // (4 if self.kind == "encoder" else 2)
-        if self.positions == "relative" and self.relative_distance <= exact:
-            raise ConfigError(
-                f"relative_distance must be above {exact}, the distances with a bucket of their "
-                f"own; got {self.relative_distance}."
-            )
-        for base in (self.rotary_base, self.window_rotary_base):
-            if base is not None and base <= 1:
-                raise ConfigError(f"the base of rotary positions must be above 1; got {base}.")
-        for name in SCALED:
-            scaling = getattr(self, name)
-            if self.rotary is not None and scaling is not None:
-                check_scaling(scaling, pairs=self.rotary.width // 2)
-        if self.window_rotary_scaling is not None and self.window_rotary_base is None:
-            raise ConfigError(
-                "window_rotary_scaling belongs to window_rotary_base, which is not given."
-            )
-
-
-SCALED = ("rotary_scaling", "window_rotary_scaling")
-DROPOUTS = (
-    "dropout", "attention_dropout", "embedding_dropout", "activation_dropout", "head_dropout",
-)  # fmt: skip
-LARGEST_ID = 2**31
-_WIDTH, _COUNT = (1, 2**20), (1, 2**16)
-SIZES: dict[str, tuple[int, int]] = {
-    "vocab": (1, 2**24), "context": (1, 2**40), "model": _WIDTH, "feed_forward": (1, 2**24),
-    "layers": (1, 10_000), "encoder_layers": (1, 10_000), "heads": _COUNT, "kv_heads": _COUNT,
-    "key_dim": _WIDTH, "value_dim": _WIDTH, "rotary_width": _WIDTH, "labels": (0, 2**24),
-    "segments": (0, _COUNT[1]), "position_offset": (0, _COUNT[1]), "window": (1, 2**40),
-    "relative_buckets": (4, _COUNT[1]), "relative_distance": (1, 2**40),
-}  # fmt: skip
-"""The least and the most of each size. No known model has a tenth of the most, and the number of
-bytes of every tensor stays far below 2⁶³, so that torch can at least say that memory is short."""
-
-
-@functools.cache
-def _hints() -> dict[str, Any]:
-    return get_type_hints(ModelConfig)
 
 
 def _refuse_unknown(fields: Mapping[str, Any]) -> None:
