@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +16,8 @@ from clearhead.errors import InputError
 from clearhead.training.events import Finished
 from clearhead.training.loop import train_task
 from clearhead.training.plan import Plan
-from clearhead.training.prepare import prepare
+from clearhead.training.prepare import check_buildable, prepare
+from clearhead.training.run import train
 from clearhead.training.run_folder import RunFolder
 from clearhead.training.sizes import language_config
 
@@ -114,3 +117,29 @@ def _decoder(folder: Path) -> Path:
 
     model = ch.Decoder(language_config("tiny", 11, **SMALL))
     return ch.save(model, folder / "decoder", CharacterTokenizer("abcdefg"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"layers": 10_001}, "a model of 10001 layers cannot be trained; at most 10000"),
+        ({"feed_forward": 2**40}, "does not fit into the memory of this machine"),
+        ({"value_dim": 2**39}, "does not fit into the memory of this machine"),
+        ({"feed_forward": 2**40, "model": 2**40, "heads": 1}, "of these sizes cannot be built"),
+    ],
+)
+def test_models_that_no_machine_can_build(fields: dict[str, int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check_buildable(language_config("tiny", 11, **fields))
+
+
+def test_a_run_is_complete_in_itself(tmp_path: Path) -> None:
+    """Resuming needs neither the model that the run began with nor its tokenizer."""
+    start = _decoder(tmp_path)
+    text = tmp_path / "text.txt"
+    text.write_text("abcdefgabcfedgab" * 40)
+    given: dict[str, Any] = {"out": tmp_path / "run", "device": "cpu"}
+    settings = {"batch_tokens": 100, "warmup": 1, "validate_every": 2}
+    list(train(text, start_from=start, steps=2, settings=settings, **given))
+    shutil.rmtree(start)
+    assert list(train(resume=True, steps=4, **given))[-1].step == 4

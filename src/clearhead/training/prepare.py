@@ -198,14 +198,17 @@ def check_buildable(config: ModelConfig) -> None:
     layers = config.layers + (config.encoder_layers or 0)
     if layers > MOST_LAYERS:
         raise InputError(f"a model of {layers} layers cannot be trained; at most {MOST_LAYERS}.")
-    width = config.heads * config.head_width
-    count = config.vocab * config.model
-    count += layers * config.model * (2 * config.feed_forward + 2 * width)
-    count += config.context * config.model if config.positions == "learned" else 0
-    if 4 * count > physical_memory():
+    try:
+        with torch.device("meta"):
+            model = build(config)
+        size = sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
+    except (RuntimeError, OverflowError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"a model of these sizes cannot be built: {reason}.") from None
+    if size > physical_memory():
         raise InputError(
-            f"a model of {count:,} parameters does not fit into the memory of this machine: its "
-            f"weights alone take {4 * count / 1e9:,.0f} GB.",
+            f"the model does not fit into the memory of this machine: its weights alone take "
+            f"{size / 1e9:,.0f} GB.",
             hint="choose a smaller model, layers, feed_forward, vocabulary or context.",
         )
 

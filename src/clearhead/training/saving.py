@@ -66,7 +66,7 @@ class Saving:
 
     def restore(self) -> Restored:
         """Take up the newest checkpoint that is whole; say which were not."""
-        if self.folder is None or not self.folder.checkpoints.steps():
+        if self.folder is None or not self._has_checkpoints(self.folder):
             self._clean(EMPTY, 0)
             return Progress(total=self.settings.steps), []
         held, warnings = self._newest(self.folder)
@@ -77,6 +77,10 @@ class Saving:
         progress = self._with_length(held)
         wrong = self._clean(held.facts.log, held.step)
         return progress, warnings + ([] if wrong is None else [Warned(held.step, wrong)])
+
+    def _has_checkpoints(self, folder: RunFolder) -> bool:
+        """As the first process sees it: it may have written one before another one looks."""
+        return self.processes.agree(float(bool(folder.checkpoints.steps()))) > 0
 
     def _newest(self, folder: RunFolder) -> tuple[Checkpoint, list[Warned]]:
         """The newest whole checkpoint; the first process chooses, so that all take the same."""

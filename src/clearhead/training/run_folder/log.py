@@ -19,7 +19,7 @@ from clearhead.files.json_file import parse_json
 from clearhead.files.regular_file import read_regular_file
 from clearhead.training.run_folder.progress import LogPosition
 
-LARGEST = 16 * 2**30  # bytes
+LARGEST = 2**31  # bytes; some 25 million steps
 EMPTY = LogPosition(0, hashlib.sha256().hexdigest())
 
 
