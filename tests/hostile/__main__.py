@@ -92,7 +92,7 @@ def numbers_of(format: Format, many: int, seed: int, *, sample: bool = False) ->
         return range(many)
     random = Random(f"{seed} {format.name}")
     walked = random.sample(range(format.steps), min(format.steps, many // 2))
-    return [*walked, *(format.steps + number for number in range(many - len(walked)))]
+    return [*(2 * step for step in walked), *range(1, 2 * (many - len(walked)), 2)]
 
 
 def warmed(format: Format) -> None:

@@ -1,7 +1,8 @@
 """One mutant: the files of a specimen after one to three changes, all from its number and the seed.
 
-The first numbers of a format walk over every file of every specimen: everything that can lie at a
-path instead of a file, then each place of its content with each bad value. The others are random.
+Even numbers walk over every file of every specimen: everything that can lie at a path instead of a
+file, then each place of its content with each bad value, in an order that visits all files early.
+Odd numbers, and even ones after the end of the walk, are random.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tests.hostile.kinds.special import SPECIAL
 Part: TypeAlias = bytes | str  # the content of a file, or what lies there instead (SPECIAL)
 Files: TypeAlias = dict[str, Part]
 Change: TypeAlias = Callable[[Files], Files]
+STRIDE = 7_368_787
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,14 @@ class Format:
 
     @property
     def steps(self) -> int:
-        """How many mutants walk over the specimens; those with higher numbers are random."""
+        """How many mutants walk over the specimens."""
         return self.ends[-1]
+
+    def step_of(self, number: int) -> int | None:
+        """The step of the walk that a mutant is; None if it is a random one."""
+        if number % 2 or number // 2 >= self.steps:
+            return None
+        return number // 2 * STRIDE % self.steps  # a prime visits each step once
 
 
 @dataclass(frozen=True)
@@ -83,11 +91,12 @@ class Mutant:
 
 def mutant(format: Format, seed: int, number: int) -> Mutant:
     """The mutant of a number: the same whenever it is made. Every fourth keeps a wrong checksum."""
-    repaired = format.repaired if number % 4 else None
-    if number < format.steps:
-        place = bisect.bisect_right(format.ends, number)
+    repaired = format.repaired if number % 8 > 1 else None
+    walked = format.step_of(number)
+    if walked is not None:
+        place = bisect.bisect_right(format.ends, walked)
         specimen, path, steps = format.walk[place]
-        step = number - format.ends[place] + steps
+        step = walked - format.ends[place] + steps
         changes: tuple[Change, ...] = (lambda files: _stepped(files, path, step),)
         return Mutant(format.specimens[specimen], changes, repaired)
     random = Random(f"{seed} {format.name} {number}")

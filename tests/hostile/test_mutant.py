@@ -30,11 +30,11 @@ def test_every_step_is_another_content(ending: str) -> None:
 
 @pytest.mark.parametrize("format", FORMATS.values(), ids=lambda format: format.name)
 def test_mutants_are_the_same_whenever_they_are_made(format: Format) -> None:
-    for number in (0, len(SPECIAL) + 3, format.steps - 1, format.steps, format.steps + 37):
+    for number in (0, 1, 2 * len(SPECIAL), 37, 2 * format.steps - 2, 2 * format.steps + 37):
         first, again = (mutant(format, 3, number).made() for _ in range(2))
         assert first == again
-    other = [mutant(format, 4, format.steps + n).made() for n in range(9)]
-    assert other != [mutant(format, 3, format.steps + n).made() for n in range(9)]
+    other = [mutant(format, 4, n).made() for n in range(1, 19, 2)]
+    assert other != [mutant(format, 3, n).made() for n in range(1, 19, 2)]
 
 
 @pytest.mark.parametrize("format", FORMATS.values(), ids=lambda format: format.name)
@@ -42,6 +42,8 @@ def test_the_walk_changes_every_file_of_every_specimen(format: Format) -> None:
     walked = {(specimen, path) for specimen, path, _ in format.walk}
     wanted = {(n, path) for n, files in enumerate(format.specimens) for path in files}
     assert walked == {(n, path) for n, path in wanted if path not in format.kept}
+    assert {format.step_of(2 * n) for n in range(format.steps)} == set(range(format.steps))
+    assert format.step_of(1) is None and format.step_of(2 * format.steps) is None
     for specimen, path, steps in format.walk:
         assert steps > len(SPECIAL) + kind_of(path).steps(format.specimens[specimen][path])
 

@@ -90,7 +90,7 @@ def test_every_mutant_is_tried_although_processes_die() -> None:
             os.abort()
 
     format = format_of(dies_sometimes)
-    numbers = [n for n in range(format.steps) if n % 11 == 0]
+    numbers = [n for n in range(2 * format.steps) if n % 11 == 0]
     outcomes = list(tried(format, 0, numbers))
     assert [outcome.number for outcome in outcomes] == numbers
     assert {"loaded", "crash"} <= {outcome.what for outcome in outcomes}

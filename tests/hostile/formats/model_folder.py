@@ -73,4 +73,4 @@ def _sharded(whole: bytes) -> dict[str, bytes]:
     return files | {"model.safetensors.index.json": json.dumps(about).encode()}
 
 
-MODEL_FOLDER = Format("model folder", _specimens, use, weight=0.7)
+MODEL_FOLDER = Format("model folder", _specimens, use, weight=1.5)

@@ -9,6 +9,7 @@ from random import Random
 import torch
 from safetensors.torch import load, save
 
+from clearhead.errors import CheckpointError
 from clearhead.explain.roles.corpus.sources import corpus_of
 from clearhead.explain.roles.count_cache import CountCache
 from clearhead.explain.roles.counting import Count
@@ -37,7 +38,7 @@ def use(folder: Path, random: Random) -> None:
     tally, done = cached(folder).load()
     assert done >= 0
     if not tally.layers:
-        return
+        raise CheckpointError("these counts are not used: everything is counted again")
     roles = Roles("model", "corpus", tally, Rules(least_cases=3), SOME, {}, ())
     roles.title, roles.notes, roles.properties  # noqa: B018
     for head in roles.heads[:2]:
