@@ -117,7 +117,7 @@ NEEDED: dict[str, dict[str, Any]] = {
 SILENT = {
     "bert.id2label", "bert.num_labels", "distilbert.id2label", "distilbert.num_labels",
     "bert.classifier_dropout", "distilbert.seq_classif_dropout",
-    "marian.decoder_vocab_size", "mistral.layer_types",
+    "marian.decoder_vocab_size", "mistral.layer_types", "llama.layer_types",
 }  # fmt: skip
 
 

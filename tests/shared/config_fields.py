@@ -161,6 +161,7 @@ OTHERS: dict[str, Any] = {
     "gemma2.layer_types": ["full_attention", "sliding_attention"],
     "gemma3_text.layer_types": ["full_attention", "sliding_attention"],
     "mistral.layer_types": ["sliding_attention", "sliding_attention"],
+    "llama.layer_types": ["full_attention", "full_attention"],
     "sliding_window_pattern": 2, "_sliding_window_pattern": 2, "query_pre_attn_scalar": 7,
     "attn_logit_softcapping": 3.0, "final_logit_softcapping": 5.0, "scale_attn_weights": False,
     "reorder_and_upcast_attn": True, "scale_attn_by_inverse_layer_idx": True,

@@ -48,8 +48,8 @@ def test_a_tensor_may_lie_in_several_places() -> None:
 def test_rules_belong_to_the_model_type() -> None:
     llama = family_named("llama")
     assert llama.unread({"model_type": "mistral", "mlp_bias": True, "colour": 3}) == ("colour",)
-    with pytest.raises(CheckpointError, match=r"config.json: layer_types is \['full_attention'\]"):
-        llama.read({"model_type": "llama", "layer_types": ["full_attention"]})
+    with pytest.raises(CheckpointError, match=r"config.json: use_mrope is True: rotation by sever"):
+        llama.read({"model_type": "llama", "use_mrope": True})
     assert family_named("clearhead").unread({"anything": 1}) == ()  # it refuses, when it reads
 
 

@@ -64,14 +64,16 @@ def test_activations_are_written_by_their_public_names() -> None:
 
 def test_kinds_of_layers() -> None:
     kinds = ["sliding_attention", "full_attention", "attention"]
-    assert layer_kinds({"layer_types": kinds}, 3) == (True, False, False)
-    assert layer_kinds({}, 3) is None
+    assert layer_kinds({"layer_types": kinds}, 3, 5) == (True, False, False)
+    assert layer_kinds({}, 3, None) is None
     assert written_kinds(CONFIG) == ["sliding_attention", "full_attention", "sliding_attention"]
     for kind in ("chunked_attention", "linear_attention", 7, ["full_attention"]):
         with pytest.raises(CheckpointError, match=r"layer_types names .* which is not known"):
-            layer_kinds({"layer_types": [kind, kind, kind]}, 3)
+            layer_kinds({"layer_types": [kind, kind, kind]}, 3, 5)
     with pytest.raises(CheckpointError, match="layer_types has 3 entries for 2 layers"):
-        layer_kinds({"layer_types": kinds}, 2)
+        layer_kinds({"layer_types": kinds}, 2, 5)
+    with pytest.raises(CheckpointError, match="sliding_attention, and sliding_window gives no"):
+        layer_kinds({"layer_types": kinds}, 3, None)
 
 
 def test_heads_by_the_name_of_the_architecture() -> None:

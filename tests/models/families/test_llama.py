@@ -45,6 +45,23 @@ def test_windows_of_qwen() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", ["llama", "mistral", "qwen2", "qwen3"])
+def test_kinds_of_layers_are_obeyed_or_refused(kind: str) -> None:
+    full, sliding = ["full_attention"] * 3, ["sliding_attention"] * 3
+    fields = FIELDS | {"model_type": kind, "sliding_window": None}
+    assert FAMILY.read(fields | {"layer_types": full}).window is None
+    with pytest.raises(CheckpointError, match="layer_types names sliding_attention, and sliding_"):
+        FAMILY.read(fields | {"layer_types": sliding})
+    with pytest.raises(CheckpointError, match="layer_types names 'chunked_attention', which is"):
+        FAMILY.read(fields | {"layer_types": ["chunked_attention"] * 3})
+    if kind == "mistral":
+        windowed = fields | {"sliding_window": 5}
+        assert FAMILY.read(windowed | {"layer_types": sliding}).window == 5
+        for kinds in (full, sliding[:2] + full[:1]):
+            with pytest.raises(CheckpointError, match="layer_types mixes kinds of layers"):
+                FAMILY.read(windowed | {"layer_types": kinds})
+
+
 def test_names_follow_the_config() -> None:
     config = FAMILY.read(FIELDS | {"model_type": "qwen3", "tie_word_embeddings": True})
     sources = FAMILY.sources(config)

@@ -55,7 +55,7 @@ def activation_of(fields: Fields, name: str) -> Any:
     return ACTIVATION_NAMES[given]
 
 
-def layer_kinds(fields: Fields, layers: int) -> tuple[bool, ...] | None:
+def layer_kinds(fields: Fields, layers: int, window: int | None) -> tuple[bool, ...] | None:
     """For each layer whether it attends within a window, by layer_types; None without them."""
     kinds = fields.get("layer_types")
     if kinds is None:
@@ -71,7 +71,12 @@ def layer_kinds(fields: Fields, layers: int) -> tuple[bool, ...] | None:
         raise CheckpointError(
             f"config.json: layer_types has {len(kinds)} entries for {layers} layers."
         )
-    return tuple(known[kind] for kind in kinds)
+    marks = tuple(known[kind] for kind in kinds)
+    if window is None and any(marks):
+        raise CheckpointError(
+            "config.json: layer_types names sliding_attention, and sliding_window gives no window."
+        )
+    return marks
 
 
 def written_kinds(config: ModelConfig) -> list[str]:

@@ -114,7 +114,7 @@ def _layered_rope(fields: Fields) -> dict[str, Any]:
 
 def _window_layers(fields: Fields, layers: int, third: bool) -> tuple[bool, ...]:
     """The kinds by name, or all but each so-manyth layer."""
-    kinds = layer_kinds(fields, layers)
+    kinds = layer_kinds(fields, layers, fields["sliding_window"])
     if kinds is not None:
         return kinds
     every = fields["sliding_window_pattern"] if third else 2

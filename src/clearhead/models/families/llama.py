@@ -36,7 +36,10 @@ QWEN = {
     "use_sliding_window": False, "sliding_window": 4096, "max_window_layers": 28,
     "layer_types": None, "num_key_value_heads": 32, "max_position_embeddings": 32768,
 }  # fmt: skip
-LLAMA = {"attention_bias": False, "mlp_bias": False, "bos_token_id": 1, "eos_token_id": 2}
+LLAMA = {
+    "attention_bias": False, "mlp_bias": False, "layer_types": None, "bos_token_id": 1,
+    "eos_token_id": 2,
+}  # fmt: skip
 MISTRAL = {
     "sliding_window": 4096, "layer_types": None, "num_key_value_heads": 8,
     "max_position_embeddings": 131_072, "bos_token_id": 1, "eos_token_id": 2,
@@ -62,7 +65,6 @@ RULES = {
     "llama": _rules(
         LLAMA, dict.fromkeys(("sliding_window", "use_sliding_window", "max_window_layers"),
                              "Llama has no windows, whatever the field says"),
-        {"layer_types": Refusal("layers of several kinds are not known in this type", (None,))},
     ),
     "mistral": _rules(MISTRAL, {
         **dict.fromkeys(("attention_bias", "mlp_bias"), NO_BIAS),
@@ -101,7 +103,7 @@ def read(fields: Fields) -> ModelConfig:
         attention_output_bias=kind != "qwen2" and attention_bias,
         attention_norm=kind == "qwen3",
         window=window,
-        window_layers=_window_layers(fields, layers, qwen) if window is not None else None,
+        window_layers=_window_layers(fields, layers, window, qwen),
         activation=activation_of(fields, "hidden_act"),
         gated=True,
         feed_forward_bias=kind == "llama" and bool(fields["mlp_bias"]),
@@ -114,15 +116,17 @@ def read(fields: Fields) -> ModelConfig:
     )
 
 
-def _window_layers(fields: Fields, layers: int, qwen: bool) -> tuple[bool, ...] | None:
+def _window_layers(
+    fields: Fields, layers: int, window: int | None, qwen: bool
+) -> tuple[bool, ...] | None:
     """The kind of each layer by name; else Qwen says from which layer on windows begin."""
-    kinds = layer_kinds(fields, layers)
-    if not qwen:
-        if kinds is not None and not all(kinds):
-            raise CheckpointError(
-                "config.json: layer_types mixes kinds of layers, which is not known in this type.",
-                hint="transformers reads such a file as the model_type ministral.",
-            )
+    kinds = layer_kinds(fields, layers, window)
+    if not qwen and kinds is not None and not all(mark == (window is not None) for mark in kinds):
+        raise CheckpointError(
+            "config.json: layer_types mixes kinds of layers, which is not known in this type.",
+            hint="transformers reads a mistral of this kind as the model_type ministral.",
+        )
+    if window is None or not qwen:
         return None
     if kinds is not None:
         return kinds
