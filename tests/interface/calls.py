@@ -104,6 +104,18 @@ def watched_run(**options: Any) -> list[str]:
     return [layer.name for layer in seen.layers]
 
 
+def ablated_run(**options: Any) -> torch.Tensor:
+    with ch.ablate(**options), torch.no_grad():
+        result: torch.Tensor = subjects.decoder().model(ids(1, 5))
+    return result
+
+
+def patched_run(**options: Any) -> torch.Tensor:
+    with ch.patch(**options), torch.no_grad():
+        result: torch.Tensor = subjects.decoder().model(ids(1, 5))
+    return result
+
+
 ATTENTION: dict[str, Any] = {
     "query": numbers(2, 4, 3, 5), "key": numbers(2, 2, 7, 5), "value": numbers(2, 2, 7, 5),
     "mask": flags(2, 4, 3, 7), "bias": numbers(2, 4, 3, 7), "causal": True, "window": 3,
@@ -242,6 +254,7 @@ def _models() -> dict[str, Call]:
             ch.ModelConfig,
             **{**CONFIG, "kind": "encoder", "head": "classification", "labels": 2, "segments": 2},
         ),
+        "ModelConfig.dropout_of": _method(config["config"], "dropout_of", part="attention"),
         "ModelConfig.windowed": _method(config["config"], "windowed", layer=1),
         "ModelConfig.rotary_of": _method(config["config"], "rotary_of", layer=1),
         "ModelConfig.changed": _method(
@@ -317,6 +330,7 @@ def _files() -> dict[str, Call]:
         ),
         "Tokenizer.piece": _method(subjects.tokenizer, "piece", id=3),
         "Tokenizer.id": _method(subjects.tokenizer, "id", piece="a"),
+        "Tokenizer.check_ids": _method(subjects.tokenizer, "check_ids", ids=lambda: [3, 5]),
         "Tokenizer.check_id": _method(subjects.tokenizer, "check_id", id=3),
         "Tokenizer.stream": _method(
             subjects.tokenizer, "stream", lambda stream: stream.push(3), skip_special=True
@@ -422,6 +436,30 @@ def _views() -> dict[str, Call]:
         "ShownLook.with_aids": _method(look, "with_aids", str, words=True, hide="nothing"),
         "ShownLook.weights_of": _method(look, "weights_of", layer="L0", rows=[0, 2]),
         "ShownLook.axes": _method(look, "axes", layer="L0"),
+        "ShownLook.predictions": _method(look, "predictions", str, word="cat", top=3),
+        "why": _call(
+            ch.why,
+            str,
+            model=subjects.decoder,
+            text=TEXT,
+            token="a",
+            instead="t",
+            position="sat",
+            effects=True,
+        ),
+        "why, source": _call(
+            ch.why, str, model=subjects.translator, text=TEXT, source=TEXT, effects=False
+        ),
+        "ShownWhy.head": _method(subjects.why, "head", repr, name=HEAD),
+        "ShownWhy.score": _method(subjects.why, "score", repr, head=HEAD, query="sat", key="cat"),
+        "ablate": _call(ablated_run, model=subjects.decoder, heads=HEAD, way="zero"),
+        "ablate, mean": _call(
+            ablated_run, model=subjects.decoder, heads=["L0", "L1F"], way="mean", over=TEXT
+        ),
+        "ablate, edge": _call(ablated_run, model=subjects.decoder, heads=HEAD, source=1, query=3),
+        "patch": _call(
+            patched_run, model=subjects.decoder, donor="the cat sat", at=HEAD, position=3
+        ),
     }
 
 

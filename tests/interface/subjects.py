@@ -19,6 +19,7 @@ from clearhead.trace.seen import Seen
 from clearhead.trace.watching.watched import Watched
 from clearhead.views.roles.shown import ShownRoles
 from clearhead.views.shown import ShownDifference, ShownLook, ShownSteps
+from clearhead.views.why.shown import ShownWhy
 
 TEXT = "the cat sat on a mat"
 SENTENCES = ["the cat sat on a mat", "a dog ran to the cat", "the mat is red"]
@@ -175,6 +176,11 @@ def trace_file() -> Path:
 @functools.cache
 def look() -> ShownLook:
     return ch.look(decoder(), TEXT)
+
+
+@functools.cache
+def why() -> ShownWhy:
+    return ch.why(decoder(), TEXT, "a", "t", effects=False)
 
 
 @functools.cache

@@ -34,7 +34,7 @@ INSIDE = frozenset(
     {
         *("AnnotatedWord", "Band", "Block", "Entry", "LayerGroup", "LayerRecord", "Positions"),
         *("PropertyIndex", "RowBias", "RowMask", "RowRules", "SalienceAxes", "Sentence"),
-        *("SessionRunner", "Tally", "Tolerance"),
+        *("SessionRunner", "Tally", "Tolerance", "GenerationDefaults", "Effects"),
         *("LinearScaling", "Llama3Scaling", "YarnScaling", "FactorScaling"),
     }
 )
@@ -45,6 +45,7 @@ NOT_CALLED = frozenset(
         "Property.named", "PropertyFamily.named",  # called with a sentence, by counting
         "Seen.require", "Seen.unknown_layer",  # make errors
         "Session.runner",  # called by generate
+        "masks.near_keys",  # of checked arguments
         "ScoreTable.cases", "ScoreTable.score", "ScoreTable.variant",  # by place, for views
     }
 )  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 
 from clearhead.errors import ConfigError
 from clearhead.models.config import ModelConfig
-from clearhead.models.config_checks import DROPOUTS, LEAST, MOST, SCALED, check_config
+from clearhead.models.config_checks import DROPOUTS, SCALED, SIZES, check_config
 
 CONFIG = ModelConfig(
     kind="decoder", vocab=11, context=13, model=6, layers=3, heads=1, feed_forward=7
@@ -15,19 +15,19 @@ FIELDS = {field.name for field in dataclasses.fields(ModelConfig)}
 
 
 def test_the_names_are_those_of_fields() -> None:
-    assert {*DROPOUTS, *SCALED, *(name for names in LEAST.values() for name in names)} <= FIELDS
+    assert {*DROPOUTS, *SCALED, *SIZES} <= FIELDS
     assert {name for name in FIELDS if name.endswith("dropout")} == set(DROPOUTS)
     assert {name for name in FIELDS if name.endswith("rotary_scaling")} == set(SCALED)
 
 
-@pytest.mark.parametrize("name", [name for names in LEAST.values() for name in names])
+@pytest.mark.parametrize("name", SIZES)
 def test_sizes_have_bounds(name: str) -> None:
-    least = next(least for least, names in LEAST.items() if name in names)
-    for value in (least - 1, -MOST):
+    least, most = SIZES[name]
+    for value in (least - 1, -most):
         with pytest.raises(ConfigError, match=f"{name} must be {least} or more; got {value}"):
             CONFIG.changed(**{name: value})
-    with pytest.raises(ConfigError, match=f"{name} must be {MOST} or less; got {MOST + 1}"):
-        CONFIG.changed(**{name: MOST + 1})
+    with pytest.raises(ConfigError, match=f"{name} must be {most:,} or less; got {most + 1}"):
+        CONFIG.changed(**{name: most + 1})
 
 
 @pytest.mark.parametrize("name", DROPOUTS)

@@ -170,6 +170,7 @@ def _from_files(
         model, found, generation, unread = read(path, torch.float32 if dtype is None else dtype)
     model = model.to("cpu" if device is None else device)
     tokenizer = found if tokenizer is None else tokenizer
+    unread = (*unread, *generation.unread)
     return Loaded(str(name), path, model, model.config, tokenizer, generation, unread)
 
 
@@ -187,6 +188,7 @@ def _from_memory(
     model, unread = model_from_transformers(given, dtype)
     model = model if device is None else model.to(device)
     generation = GenerationDefaults.of_transformers(given)
+    unread = (*unread, *generation.unread)
     return Loaded(name_of(given), Path(), model, model.config, tokenizer, generation, unread)
 
 
