@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Collection, Iterable, Mapping, Sized
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
@@ -135,6 +135,17 @@ def path(name: str, value: object) -> Path:
     if max(map(len, parts)) > LONGEST_NAME:
         raise InputError(f"{name} must be a path; got {shown(given)}, which is too long for one.")
     return Path(given)
+
+
+@contextmanager
+def about(name: str) -> Iterator[None]:
+    """An error that comes from inside names the argument that it is about."""
+    try:
+        yield
+    except InputError as error:
+        if name in error.message:
+            raise
+        raise InputError(f"{name}: {error.message}", hint=error.hint) from None
 
 
 def shown(value: object) -> str:

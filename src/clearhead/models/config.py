@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from clearhead.arguments import shown, whole_number
+from clearhead.arguments import one_of, shown, whole_number
 from clearhead.attention.rotary import Rotary, RotaryScaling
 from clearhead.errors import ConfigError
 from clearhead.layers.block import NormPlace
@@ -163,6 +163,7 @@ class ModelConfig:
 
     def dropout_of(self, part: Literal["attention", "embedding"]) -> float:
         """The dropout of a part that may have its own."""
+        one_of("part", part, ("attention", "embedding"))
         own: float | None = getattr(self, f"{part}_dropout")
         return self.dropout if own is None else own
 

@@ -48,7 +48,7 @@ def test_bad_arguments_are_explained(arguments: Any, message: str) -> None:
 
 def test_a_head_by_its_name() -> None:
     assert why_of_a_date().head("C0H1").sources[0].mark.text == "March"
-    with pytest.raises(ch.ClearheadError, match="'L7H7' is no head of this model"):
+    with pytest.raises(ch.ClearheadError, match="name 'L7H7' is no head of this model"):
         why_of_a_date().head("L7H7")
 
 

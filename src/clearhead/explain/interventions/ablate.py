@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from clearhead.arguments import whole_number
+from clearhead.arguments import one_of, whole_number
 from clearhead.attention.call import Call
 from clearhead.attention.observers import OBSERVERS
 from clearhead.checkpoints.load import Loaded
@@ -60,6 +60,8 @@ def ablate(
         InputError: there is no such head or layer; or the options do not go together.
     """
     _check(model, way, source, query)
+    if over is not None and way != "mean":
+        raise InputError("over has the texts of a mean: it is for way='mean'.")
     places = places_of(model, heads)
     if source is not None:
         for place in places:
@@ -209,12 +211,11 @@ def _check(model: object, way: object, source: object, query: object) -> None:
             f"ablate wants a model of ch.load; got {type(model).__name__}.",
             hint="ch.load takes transformers models of a known family as well.",
         )
-    if way not in ("zero", "mean"):
-        raise InputError(f"way is 'zero' or 'mean'; got {way!r}.")
+    one_of("way", way, ("zero", "mean"))
     if source is not None and (isinstance(source, bool) or not isinstance(source, int | str)):
         raise InputError(f"source is a text or a position; got {type(source).__name__}.")
     if source is not None and way == "mean":
-        raise InputError("a single edge is taken away; way='mean' is for whole outputs.")
+        raise InputError("source takes single edges away; way='mean' is for whole outputs.")
     if isinstance(source, int):
         whole_number("source", source, least=0)
     if query is not None:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from clearhead.arguments import about, several
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.explain.interventions.places import Place
@@ -30,7 +31,8 @@ def mean_outputs(
         for place, total in zip(places, sums, strict=True):
             hooks.callback(_attached(place, total).remove)
         for text in _texts(loaded, over):
-            _run(loaded, text)
+            with about("over"):
+                _run(loaded, text)
     return [total.mean() for total in sums]
 
 
@@ -73,7 +75,7 @@ def _texts(loaded: Loaded, over: str | Sequence[str] | None) -> list[str]:
                 hint="give some of them: over=[…]",
             )
         return [sentence.text for sentence in islice(built_in_sentences(), SENTENCES)]
-    texts = [over] if isinstance(over, str) else list(over)
+    texts = [over] if isinstance(over, str) else several("over", over, "texts")
     if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
         raise InputError("over is a text or several, none of them empty.")
     return texts

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from clearhead.arguments import whole_number
+from clearhead.arguments import about, whole_number
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.explain.interventions.places import Place, places_of
@@ -55,8 +55,9 @@ def patch(
         raise InputError("patch is for decoders and encoders; this is an encoder-decoder.")
     if position is not None:
         whole_number("position", position, least=0)
-    places = places_of(model, at)
-    outputs = outputs_of(model, donor, places)
+    places = places_of(model, at, "at")
+    with about("donor"):
+        outputs = outputs_of(model, donor, places)
     with ExitStack() as hooks:
         for place, output in zip(places, outputs, strict=True):
             hooks.callback(_patched(place, output, position).remove)

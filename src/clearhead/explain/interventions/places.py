@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from clearhead.arguments import about, several
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.layers.block import Block
@@ -42,13 +43,16 @@ class Place:
         return slice(head * width, (head + 1) * width)
 
 
-def places_of(loaded: Loaded, names: str | Sequence[str]) -> tuple[Place, ...]:
+def places_of(
+    loaded: Loaded, names: str | Sequence[str], argument: str = "heads"
+) -> tuple[Place, ...]:
     """The places that some names mean."""
-    listed = [names] if isinstance(names, str) else list(names)
+    listed = [names] if isinstance(names, str) else several(argument, names, "names of heads")
     if not listed:
-        raise InputError("no head is named: wanted L23H4, L23 (all its heads) or L23F.")
+        raise InputError(f"{argument} names no head: wanted L23H4, L23 (all its heads) or L23F.")
     layers = dict(layers_of(loaded))
-    return tuple(_place(name, layers) for name in listed)
+    with about(argument):
+        return tuple(_place(name, layers) for name in listed)
 
 
 def layers_of(

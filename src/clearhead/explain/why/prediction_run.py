@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from clearhead.arguments import about
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.explain.make_look import checked_text, evaluating, read_passage
@@ -73,7 +74,8 @@ def run_for(
 def _read(loaded: Loaded, text: Text) -> Passage:
     if isinstance(text, str):
         return read_passage(loaded, checked_text(text))
-    ids = prompt_ids(loaded, text)
+    with about("text"):
+        ids = prompt_ids(loaded, text)
     return Passage("", tuple(Token(id, token_text(loaded, id), 0, 0, False) for id in ids))
 
 
@@ -161,7 +163,8 @@ def _position(passage: Passage, position: int | str | None, *, masked: bool) -> 
     marks = marks_of(passage, len(passage), words=True)
     if position is None:
         return _mask_place(passage) if masked else len(passage) - 1
-    return marks[find_mark(marks, position)].tokens[-1]
+    with about("position"):
+        return marks[find_mark(marks, position)].tokens[-1]
 
 
 def _mask_place(passage: Passage) -> int:

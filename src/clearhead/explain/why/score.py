@@ -14,6 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from clearhead.arguments import about
+from clearhead.arguments import text as text_argument
 from clearhead.attention.rotary import Rotation, rotate
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
@@ -65,17 +67,20 @@ def score_why(loaded: Loaded, text: str, head: str, query: int | str, key: int |
     """Take the score of a query and a key in one head apart."""
     if isinstance(loaded.model, EncoderDecoder):
         raise InputError("scores are taken apart for decoders and encoders; this has both.")
-    (place,) = places_of(loaded, head)
+    (place,) = places_of(loaded, text_argument("head", head), "head")
     if len(place.heads) != 1:
-        raise InputError(f"{head}: one head is wanted, such as L16H5.")
+        raise InputError(f"head {head}: one head is wanted, such as L16H5.")
     passage = read_passage(loaded, checked_text(text))
     marks = marks_of(passage, len(passage), words=True)
-    chosen = [marks[find_mark(marks, word)] for word in (query, key)]
+    chosen = []
+    for name, word in (("query", query), ("key", key)):
+        with about(name):
+            chosen.append(marks[find_mark(marks, word)])
     places = [mark.tokens[-1] for mark in chosen]
     ids = [token.id for token in passage.tokens]
     if loaded.config.kind == "decoder" and places[1] > places[0]:
         raise InputError(
-            f"“{chosen[1].text}” stands behind “{chosen[0].text}”: it is masked there."
+            f"the key “{chosen[1].text}” stands behind “{chosen[0].text}”: it is masked."
         )
     capture = Capture(loaded.model.stack, places)
     with evaluating(loaded), capture.running():

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from clearhead.arguments import about
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.explain.why.direction import Direction
@@ -63,12 +64,13 @@ def token_id(loaded: Loaded, token: int | str, what: str = "token") -> int:
         raise InputError(f"{loaded.name} came without a tokenizer: give {what} as a token id.")
     if not token:
         raise InputError(f"{what} is empty: wanted one token of the vocabulary, such as ' Paris'.")
-    ids = loaded.tokenizer.encode(token, special=False)
+    with about(what):
+        ids = loaded.tokenizer.encode(token, special=False)
     if len(ids) == 1:
         return ids[0]
     split = ", ".join(repr(token_text(loaded, id)) for id in ids) or "nothing"
     raise InputError(
-        f"{token!r} is {len(ids)} tokens here: {split}. A prediction is one token.",
+        f"{what} {token!r} is {len(ids)} tokens here: {split}. A prediction is one token.",
         hint=f"take the first: {token_text(loaded, ids[0])!r}" if ids else None,
     )
 

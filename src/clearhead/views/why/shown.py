@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from clearhead.arguments import flag, shown
+from clearhead.arguments import text as text_argument
 from clearhead.checkpoints.load import Loaded, load
 from clearhead.errors import InputError
 from clearhead.explain.pictures import Mark
@@ -90,6 +92,10 @@ def why(
         )
     if not isinstance(text, str | Sequence) or isinstance(text, bytes):
         raise InputError(f"text is a text or a list of token ids; got {type(text).__name__}.")
+    if effects is not None:
+        effects = flag("effects", effects)
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress must be a function; got {shown(progress)}.")
     made = make_why(
         loaded, text, token=token, instead=instead, position=position, source=source,
         effects=effects, progress=progress,
@@ -200,9 +206,9 @@ class ShownWhy(Shown[Why]):
 
     def head(self, name: str) -> HeadPart:
         """The part of one head, by its name."""
-        found = self.insight.head(name)
+        found = self.insight.head(text_argument("name", name))
         if found is None:
             raise InputError(
-                f"{name!r} is no head of this model.", hint="why.heads lists them: L23H4 …"
+                f"name {name!r} is no head of this model.", hint="why.heads lists them: L23H4 …"
             )
         return found
