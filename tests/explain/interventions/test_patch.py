@@ -70,7 +70,7 @@ def test_the_same_text_changes_nothing(small: Loaded) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"donor": "abc"}, r"the texts have 5 and 3 tokens"),
+        ({"donor": "abc"}, r"the text has 5 tokens and the donor 3"),
         ({"donor": "abc", "position": 4}, r"position 4 is not in both texts"),
         ({"at": "L7"}, r"no layer L7"),
         ({"position": -1}, r"position must be"),

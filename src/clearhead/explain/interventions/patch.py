@@ -117,14 +117,15 @@ def _replace(
     if position is None:
         if many != donated:
             raise InputError(
-                f"{name} is patched token by token, but the texts have {many} and {donated} "
-                "tokens.",
+                f"{name} is patched token by token, but the text has {many} tokens and the donor "
+                f"{donated}.",
                 hint="choose texts of equal length, or one position.",
             )
         own[:] = donor
         return
     if position >= min(many, donated):
         raise InputError(
-            f"position {position} is not in both texts: they have {many} and {donated} tokens."
+            f"position {position} is not in both texts: the text has {many} tokens, the donor "
+            f"{donated}."
         )
     own[:, position] = donor[position]

@@ -80,7 +80,7 @@ def score_why(loaded: Loaded, text: str, head: str, query: int | str, key: int |
     ids = [token.id for token in passage.tokens]
     if loaded.config.kind == "decoder" and places[1] > places[0]:
         raise InputError(
-            f"the key “{chosen[1].text}” stands behind “{chosen[0].text}”: it is masked."
+            f"the key “{chosen[1].text}” stands behind the query “{chosen[0].text}”: it is masked."
         )
     capture = Capture(loaded.model.stack, places)
     with evaluating(loaded), capture.running():
