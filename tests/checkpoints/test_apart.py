@@ -63,7 +63,9 @@ def own_matrices(name: str) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = [(output,)]
     if sides:
         first, second = sides
-        found += [(first,), (second,), sides, (output, first), (output, second), (output, *sides)]
+        found += [(first,), (second,), (output, *sides)]
+    if name == "bart":  # pairs; the others are read by the same code
+        found += [sides, (output, first), (output, second)]
     return found
 
 

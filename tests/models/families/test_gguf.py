@@ -46,6 +46,8 @@ def test_gpt2_has_one_matrix_for_query_key_and_value() -> None:
 def test_both_ends_of_a_chat() -> None:
     ends = {"tokenizer.ggml.eos_token_id": 2, "tokenizer.ggml.eot_token_id": 5}
     assert gguf_family(metadata("llama") | ends, [], 11)[1].eos == (2, 5)
+    ends["tokenizer.ggml.eom_token_id"] = 7
+    assert gguf_family(metadata("llama") | ends, [], 11)[1].eos == (2, 5, 7)
 
 
 def test_rotary_scaling() -> None:

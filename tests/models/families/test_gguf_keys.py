@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +14,7 @@ from clearhead.errors import CheckpointError
 from clearhead.models.families.gguf_keys import (
     NAMESPACES,
     RULES,
+    TOKENIZER,
     completed_metadata,
     one_number,
     unread_metadata,
@@ -63,7 +66,22 @@ def test_other_keys_of_models_are_known() -> None:
     others = [key for key in their_keys() if not key.startswith("{arch}.")]
     of_other_files = ("clip.", "adapter.", "diffusion.", "xielu.")
     for key in others:
-        assert key.startswith((*NAMESPACES, *of_other_files)), key
+        if key.startswith("tokenizer."):
+            named = key.replace("{name}", "tool_use")
+            assert unread_metadata(metadata("llama") | {named: 1}) == (), key
+        else:
+            assert key.startswith((*NAMESPACES, *of_other_files)), key
+
+
+def test_what_the_tokenizer_reads_is_read() -> None:
+    """Every key that text/gguf/ asks for, and no other, is declared."""
+    from clearhead.text.gguf import tokenizer, vocabulary
+
+    source = "".join(inspect.getsource(module) for module in (tokenizer, vocabulary))
+    asked = set(re.findall(r'(?:_get|_list|flag)\("(\w+)"', source))
+    asked |= set(vocabulary.SPECIAL_KEYS.values()) | {"eot_token_id", "eom_token_id"}
+    declared = {key.removeprefix("tokenizer.ggml.") for key in TOKENIZER.read}
+    assert declared - {"tokenizer.chat_template"} == asked
 
 
 @pytest.mark.parametrize("architecture", RULES)
@@ -80,9 +98,12 @@ def test_refused_keys_are_named(architecture: str) -> None:
 
 @pytest.mark.parametrize("architecture", RULES)
 def test_what_nobody_knows_is_listed(architecture: str) -> None:
-    more = {f"{architecture}.colour": 1, "general.name": "x", "tokenizer.ggml.model": "gpt2",
-            "clip.use_gelu": True, "mamba.context_length": 7}  # fmt: skip
-    wanted = (f"{architecture}.colour", "clip.use_gelu", "mamba.context_length")
+    more = {
+        f"{architecture}.colour": 1, "tokenizer.ggml.colour": 2, "general.name": "x",
+        "tokenizer.ggml.model": "gpt2", "clip.use_gelu": True, "mamba.context_length": 7,
+    }  # fmt: skip
+    wanted = (f"{architecture}.colour", "tokenizer.ggml.colour", "clip.use_gelu",
+              "mamba.context_length")  # fmt: skip
     assert unread_metadata(metadata(architecture) | more) == wanted
 
 

@@ -126,8 +126,8 @@ def _refuse_partial_rotation(own: Mapping[str, Any], width: int, architecture: s
 
 
 def _ends(metadata: Mapping[str, Any]) -> tuple[int, ...]:
-    """The tokens that end a text, and those that end a turn of a chat."""
-    ends = (metadata.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot"))
+    """The tokens that end a text, a turn of a chat, and a message of one."""
+    ends = (metadata.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom"))
     return tuple(dict.fromkeys(id for end in ends for id in token_ids(end)))
 
 

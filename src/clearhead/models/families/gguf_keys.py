@@ -121,10 +121,36 @@ RULES: dict[str, FieldRules] = {
     ),
 }  # fmt: skip
 
+# Keys of the tokenizer, which text/gguf/ reads; what it does not read, with the reason.
+TOKENIZER = FieldRules(
+    {
+        **dict.fromkeys(
+            f"tokenizer.ggml.{name}" for name in
+            ("model", "pre", "tokens", "token_type", "scores", "merges", "add_bos_token",
+             "add_eos_token", "add_space_prefix", "remove_extra_whitespaces",
+             "precompiled_charsmap", *(f"{token}_token_id" for token in (
+                 "bos", "eos", "eot", "eom", "unknown", "seperator", "padding", "mask", "cls")))
+        ),
+        "tokenizer.chat_template": None,
+    },
+    {
+        **dict.fromkeys(
+            (f"tokenizer.ggml.{name}_token_id" for name in
+             ("fim_pre", "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep", "prefix", "suffix",
+              "middle")), "texts are continued here, not filled in",
+        ),
+        "tokenizer.ggml.token_type_count": "these architectures have no segments",
+        "tokenizer.ggml.add_sep_token": "only pairs of texts have a separator",
+        "tokenizer.huggingface.json": "the other keys say the same",
+        "tokenizer.rwkv.world": "a vocabulary of another kind of model",
+        "tokenizer.chat_templates": "the names of templates beside the default one",
+    },
+)  # fmt: skip
+TEMPLATES = "tokenizer.chat_template."  # templates beside the default one, by name
+
 # Other names in front of keys, with the reason why they change no number of the model.
 NAMESPACES = {
     "general.": "facts about the file and its author",
-    "tokenizer.": "the tokenizer reads them",
     "split.": "the header of the file was checked for them",
     "quantize.": "a remark about how the file was quantised",
     "imatrix.": "a remark about how the file was quantised",
@@ -162,14 +188,11 @@ def _one(key: str, value: Any) -> Any:
 def unread_metadata(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     """The keys of a GGUF file that nobody knows."""
     architecture = str(metadata.get("general.architecture"))
-    unread = set(RULES[architecture].unread(_own(metadata, architecture)))
-    start = f"{architecture}."
-    return tuple(
-        key
-        for key in metadata
-        if (key.startswith(start) and key.removeprefix(start) in unread)
-        or not key.startswith((start, *NAMESPACES))
-    )
+    start, known = f"{architecture}.", (*NAMESPACES, TEMPLATES)
+    own = {start + key for key in RULES[architecture].unread(_own(metadata, architecture))}
+    others = [key for key in metadata if not key.startswith((start, *known))]
+    unread = own.union(TOKENIZER.unread(dict.fromkeys(others)))
+    return tuple(key for key in metadata if key in unread)
 
 
 def one_number(fields: Mapping[str, Any], key: str) -> Any:
