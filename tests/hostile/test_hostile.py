@@ -34,8 +34,9 @@ def test_mutants_load_or_are_refused(tmp_path: Path) -> None:
     assert found.keys() == FORMATS.keys()
     for name, outcomes in found.items():
         assert outcomes["failures"] == []
-        assert outcomes["refused"] > 0, name
-        assert outcomes["loaded"] > 0, name
+        tried = outcomes["refused"] + outcomes["loaded"]
+        assert tried > 0, name
+        assert tried < 50 or min(outcomes["refused"], outcomes["loaded"]) > 0, name
 
 
 @pytest.mark.slow

@@ -71,6 +71,8 @@ def header_fields(data: bytes) -> tuple[list[Field], bytes]:
 
     def take(what: str, width: int) -> int:
         nonlocal place
+        if place + width > len(data):
+            raise ValueError("an earlier change broke the header")
         fields.append(Field(what, data[place : place + width]))
         place += width
         return int.from_bytes(fields[-1].data, "little")
@@ -159,7 +161,7 @@ class _Gguf:
     def changed(self, data: bytes, random: Random) -> bytes:
         try:
             fields, rest, _ = few_fields(data)
-        except (KeyError, MemoryError, RecursionError, OverflowError):
+        except (KeyError, ValueError, RecursionError):
             return RAW.changed(data, random)
         way = random.random()
         if way < 0.3:
