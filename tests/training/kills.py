@@ -47,7 +47,7 @@ SETTINGS: dict[str, Any] = {
 }  # fmt: skip
 LOST, FAILED = 17, 18  # exit codes
 MEMORY = Path("/dev/shm")  # where flushing costs nothing, if there is such a place
-LONGEST = 60.0  # seconds of one life
+SHORT, LONGEST = 0.4, 120.0  # seconds of one life
 
 
 @dataclass
@@ -70,10 +70,10 @@ class Harness:
         self.text = place / "words.txt"
         lines = (" ".join(self.generator.choice(WORDS) for _ in range(7)) for _ in range(30))
         self.text.write_text("\n".join(lines))
-        began = time.monotonic()
         whole = place / "whole"
         assert exit_code(forked(partial(self.live, whole))) == 0
-        self.seconds = time.monotonic() - began
+        self.newest: int | None = None
+        self.longest = SHORT
         self.wanted = outcome(whole)
 
     def live(self, folder: Path, newest: int | None = None) -> int:
@@ -110,14 +110,14 @@ class Harness:
             return 130
         return 0
 
-    def killed_run(self) -> None:
+    def killed_run(self, wanted: int) -> None:
         """A run that is killed again and again until it is done, and compared."""
         folder = self.place / "killed"
         while True:
-            newest = check_whole(folder)
+            newest = self._got_on(check_whole(folder))
             process = forked(partial(self.live, folder, newest))
             self.count.lives += 1
-            hit, code = self._disturb(process, [signal.SIGKILL])
+            hit, code = self._disturb(process, [signal.SIGKILL], wanted)
             self.count.kills += hit
             if code == 0:
                 break
@@ -125,18 +125,18 @@ class Harness:
             self.count.moments[_left(folder)] += 1
         self._compare(folder)
 
-    def signalled_run(self) -> None:
+    def signalled_run(self, wanted: int) -> None:
         """A run that gets SIGINT and SIGTERM until it is done, and is compared."""
         folder, said = self.place / "signalled", self.place / "said"
         while True:
-            check_whole(folder)
+            self._got_on(check_whole(folder))
             said.unlink(missing_ok=True)
             process = forked(partial(self.command, folder, said))
             self.count.lives += 1
             numbers = [self.generator.choice((signal.SIGINT, signal.SIGTERM))]
             if self.generator.random() < 0.2:
                 numbers *= 2
-            hit, code = self._disturb(process, numbers)
+            hit, code = self._disturb(process, numbers, wanted)
             self.count.kills += hit
             self.count.codes[code] += 1
             if code == 0:
@@ -144,9 +144,19 @@ class Harness:
             self._check_words(folder, said, numbers, code)
         self._compare(folder)
 
-    def _disturb(self, process: int, numbers: list[signal.Signals]) -> tuple[bool, int]:
+    def _got_on(self, newest: int | None) -> int | None:
+        """Let the next life be longer if the last one came to nothing, as on a busy machine."""
+        self.longest = SHORT if newest != self.newest else self.longest * 1.3
+        self.newest = newest
+        return newest
+
+    def _disturb(
+        self, process: int, numbers: list[signal.Signals], wanted: int
+    ) -> tuple[bool, int]:
         """Send signals at random moments; whether the first one hit, and the exit code."""
-        time.sleep(self.generator.random() * 0.4 * self.seconds)
+        if self.count.kills >= wanted:
+            return False, exit_code(process)
+        time.sleep(self.generator.random() * self.longest)
         hit = os.waitpid(process, os.WNOHANG)
         if hit != (0, 0):
             return False, os.waitstatus_to_exitcode(hit[1])
@@ -265,7 +275,7 @@ def main() -> None:
             harness, began = Harness(Path(place), seed), time.monotonic()
             run = harness.killed_run if kind == "kills" else harness.signalled_run
             while harness.count.kills < wanted:
-                run()
+                run(wanted)
             count = harness.count
             sys.stdout.write(
                 f"{count.kills} {kind} in {count.lives} lives of {count.runs} runs, all bit for "

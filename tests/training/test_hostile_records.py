@@ -21,9 +21,7 @@ from clearhead.training.run import train
 from clearhead.training.run_folder.checksum import checksum_of_json
 from tests.training.conftest import SMALL
 
-BAD: tuple[Any, ...] = (
-    None, True, 0, -1, 2**40, 1e300, "a", "\ud800", [], [[]], {"a": []},
-)  # fmt: skip
+BAD: tuple[Any, ...] = (None, -1, 2**40, 1e300, "\ud800", [[]], {"a": []})
 SECONDS = 60  # for one value, on a busy machine; a hang takes for ever
 PLACES = [
     *(("plan", field.name) for field in dataclasses.fields(Plan)),
