@@ -43,6 +43,7 @@ SPECIAL = ("__getitem__", "__and__", "__or__")
 NOT_CALLED = frozenset(
     {
         "Mask.full", "Mask.reach",  # defaults of fields
+        "masks.near_keys",  # for callers that have checked already
         "Property.named", "PropertyFamily.named",  # called with a sentence, by counting
         "Seen.require", "Seen.unknown_layer",  # make errors
         "Session.runner",  # called by generate
