@@ -332,6 +332,7 @@ def _files() -> dict[str, Call]:
         "Tokenizer.id": _method(subjects.tokenizer, "id", piece="a"),
         "Tokenizer.check_ids": _method(subjects.tokenizer, "check_ids", ids=lambda: [3, 5]),
         "Tokenizer.check_id": _method(subjects.tokenizer, "check_id", id=3),
+        "Tokenizer.check_ids": _method(subjects.tokenizer, "check_ids", ids=[3, 5, 4]),
         "Tokenizer.stream": _method(
             subjects.tokenizer, "stream", lambda stream: stream.push(3), skip_special=True
         ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -42,6 +43,7 @@ SPECIAL = ("__getitem__", "__and__", "__or__")
 NOT_CALLED = frozenset(
     {
         "Mask.full", "Mask.reach",  # defaults of fields
+        "masks.near_keys",  # for callers that have checked already
         "Property.named", "PropertyFamily.named",  # called with a sentence, by counting
         "Seen.require", "Seen.unknown_layer",  # make errors
         "Session.runner",  # called by generate
@@ -73,6 +75,8 @@ def surface() -> dict[str, Callable[..., Any]]:
 
 def parameters(target: Callable[..., Any]) -> list[str]:
     """The arguments of a callable, without ``self``."""
+    if target is ch.attention:  # while shapes are checked, only its twin shows them
+        target = ch.attention_steps
     names = inspect.signature(target).parameters
     return [name for name in names if name not in ("self", "cls")]
 
@@ -129,7 +133,11 @@ def _returned(function: Callable[..., Any]) -> Iterator[type]:
 
 
 def _hints(one: Any) -> dict[str, Any]:
-    return typing.get_type_hints(one, localns={"Seen": Seen, "Tokenizer": Tokenizer})
+    names: dict[str, Any] = {"Seen": Seen, "Tokenizer": Tokenizer}
+    if isinstance(one, type):
+        return typing.get_type_hints(one, localns=names)
+    # The checks of shapes wrap functions, whose names are then those of another module.
+    return typing.get_type_hints(one, vars(sys.modules[one.__module__]), names)
 
 
 def _classes(hint: Any) -> Iterator[type]:

@@ -14,7 +14,7 @@ from tests.interface.calls import CALLS
 from tests.interface.surface import parameters, surface
 from tests.interface.walk import GOOD, Case, cases, confined, function_of, outcome
 
-EVERY = 7  # one of so many cases is tried here
+EVERY = 23  # one of so many cases is tried here
 pytestmark = pytest.mark.usefixtures("unchecked", "one_thread")
 
 
