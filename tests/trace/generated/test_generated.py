@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
+import jaxtyping
 import pytest
 import torch
 from hypothesis import given, settings
@@ -20,6 +23,17 @@ GROUP = 25
 ALONE = [
     (dimension, choice) for dimension, choices in DIMENSIONS.items() for choice in set(choices)
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def as_users_run_it() -> Iterator[None]:
+    """Shapes are not checked at every call, and one thread computes: hundreds of tiny models."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+    torch.set_num_threads(threads)
 
 
 def check(outcome: Outcome) -> None:
@@ -108,5 +122,5 @@ def test_one_head_is_worked_out_by_hand() -> None:
     ((call, entry),) = expected_calls(case)[0]
     query, keys = entry.query[0, 1, 0].double(), entry.key[0, 1].double()
     scores = [float(query @ key) * entry.scale for key in keys]
-    first = 1 / (1 + torch.tensor(scores[1] - scores[0]).double().exp())
+    first = 1 / (1 + math.exp(scores[1] - scores[0]))
     assert abs(float(call.weights[0, 1, 0, 0] - first)) < 1e-12

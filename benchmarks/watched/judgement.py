@@ -1,0 +1,197 @@
+"""One line of the table: everything that is checked about a watched model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import clearhead as ch
+from watched.events import Event, attention_of
+from watched.subject import Made, Subject
+
+NEAR = 1e-5  # two ways to the same weights in float32
+FAULTS = ("BROKEN", "CHANGED", "WRONG", "SILENT", "NOT EXACT")
+
+
+@dataclass(frozen=True)
+class Line:
+    """What came of one subject."""
+
+    subject: Subject
+    ran: int = 0  # attention calls
+    seen: int = 0  # of them, with the right weights
+    error: float | None = None  # the largest
+    identical: bool | None = None
+    verdict: str = ""
+    reference: str = ""
+
+    @property
+    def sound(self) -> bool:
+        """True if nothing is wrong, silent, changed or broken."""
+        return not self.verdict.startswith(FAULTS)
+
+
+@torch.no_grad()
+def judged(subject: Subject) -> Line:
+    """Make the model, run it unwatched and watched, and compare."""
+    made = subject.make()
+    torch.manual_seed(2)
+    plain = list(tensors(made.run()))
+    torch.manual_seed(2)
+    with attention_of(made.model) as found:
+        made.run()
+    ran = found.events
+    torch.manual_seed(2)
+    try:
+        with ch.watch(made.model) as seen:
+            watched = list(tensors(made.run()))
+    except ch.ClearheadError as error:
+        return Line(subject, len(ran), verdict=f"refused: {_first(error)}", identical=True)
+    except Exception as error:
+        return Line(subject, len(ran), verdict=f"BROKEN: {type(error).__name__}: {_first(error)}")
+    identical = _identical(plain, watched)
+    return _compared(subject, made, ran, seen, identical)
+
+
+def _compared(subject: Subject, made: Made, ran: list[Event], seen: Any, identical: bool) -> Line:
+    shown = _shown(seen)
+    matched, error, strange = _matched(shown, ran)
+    reference, reported = _own(made, [weights for _, _, weights in shown])
+    missing = [event for number, event in enumerate(ran) if number not in matched]
+    largest = max([value for value in (error, reported) if value is not None], default=None)
+    verdict = "exact"
+    if not identical:
+        verdict = "CHANGED"
+    elif strange:
+        verdict = f"WRONG: {strange[0]}"
+    elif reported is not None and reported > 10 * NEAR:
+        verdict = f"WRONG: {reported:.1g} from the weights that the package reports"
+    elif missing:
+        verdict = _of_missing(missing, seen)
+    elif shown and not seen.verify().exact:
+        verdict = f"NOT EXACT: {seen.verify()}"
+    elif not ran:
+        verdict = "no attention ran"
+    return Line(subject, len(ran), len(matched), largest, identical, verdict, reference)
+
+
+def _shown(seen: Any) -> list[tuple[str, str, Tensor]]:
+    """Name, path and weights of every layer in every run."""
+    return [
+        (
+            layer.name,
+            layer.path,
+            torch.stack([run[layer.name].of(b).weights() for b in range(layer.batch)]),
+        )
+        for run in seen.runs
+        for layer in run.layers
+    ]
+
+
+def _matched(
+    shown: list[tuple[str, str, Tensor]], ran: Sequence[Event]
+) -> tuple[set[int], float | None, list[str]]:
+    """Which events are shown, the largest difference, and what is shown but never ran."""
+    matched: set[int] = set()
+    largest, strange = None, []
+    for name, path, weights in shown:
+        free = [number for number in range(len(ran)) if number not in matched]
+        distances = [(distance(weights, ran[number].weights), number) for number in free]
+        best, number = min(distances, default=(torch.inf, -1))
+        if best > NEAR:
+            strange.append(f"{name} (`{path}`) is {best:.1g} from any attention that ran")
+            continue
+        matched.add(number)
+        largest = best if largest is None else max(largest, best)
+    return matched, largest, strange
+
+
+def distance(weights: Tensor, other: Tensor) -> float:
+    """The largest difference, whichever way the other has its sequences, heads and queries."""
+    if weights.numel() != other.numel() or weights.shape[-1] != other.shape[-1]:
+        return torch.inf
+    batch, heads, queries, keys = weights.shape
+    flat = other.double()
+    ways = [
+        flat.reshape(batch, heads, queries, keys),
+        flat.reshape(heads, batch, queries, keys).transpose(0, 1),
+        flat.reshape(batch, queries, heads, keys).transpose(1, 2),
+    ]
+    here = weights.double().nan_to_num(0.0)
+    return min(float((here - way.nan_to_num(0.0)).abs().max()) for way in ways)
+
+
+def _own(made: Made, shown: Sequence[Tensor]) -> tuple[str, float | None]:
+    """The largest difference from the weights that the package itself reports, if it does."""
+    if made.own is None or not shown:
+        return "operations", None
+    try:
+        reported = [
+            one for one in _attentions(made.own()) if one.ndim == 4 and one.is_floating_point()
+        ]
+    except Exception:  # it reports none
+        return "operations", None
+    sizes = {one.numel() for one in shown}
+    reported = [one for one in reported if one.numel() in sizes]
+    if not reported:
+        return "operations", None
+    nearest = [min(distance(one, other) for other in shown) for one in reported]
+    usable = [one for one in nearest if one < torch.inf]
+    return ("its own", max(usable)) if usable else ("operations", None)
+
+
+def _attentions(outputs: Any) -> Iterator[Tensor]:
+    """Everything in a model's outputs that is named attentions, in outputs within outputs too."""
+    if isinstance(outputs, dict):
+        for name, value in outputs.items():
+            if "attentions" in name:
+                yield from tensors(value)
+            elif isinstance(value, dict):
+                yield from _attentions(value)
+
+
+def _of_missing(missing: list[Event], seen: Any) -> str:
+    """What is missing must be named with its module."""
+    unseen = getattr(seen.coverage, "unseen", {})
+    said = seen.missed
+    silent = [event for event in missing if not _named(event.path, said, unseen)]
+    if not said or silent:
+        path = (silent or missing)[0].path
+        return f"SILENT: {len(silent or missing)} calls of `{path}` …; it says: {said or 'nothing'}"
+    return f"named: {said}"
+
+
+def _named(path: str, said: str, unseen: Any) -> bool:
+    """True if the module, or one around or in it, is named."""
+    names = [*unseen, *(part for part in said.split("`")[1::2])]
+    return any(
+        path == name or path.startswith(f"{name}.") or name.startswith(f"{path}.") for name in names
+    )
+
+
+def tensors(outputs: Any) -> Iterator[Tensor]:
+    """Every tensor of whatever a model returns."""
+    if isinstance(outputs, Tensor):
+        yield outputs
+    elif isinstance(outputs, dict):
+        for value in outputs.values():
+            yield from tensors(value)
+    elif isinstance(outputs, list | tuple):
+        for value in outputs:
+            yield from tensors(value)
+
+
+def _identical(left: list[Tensor], right: list[Tensor]) -> bool:
+    return len(left) == len(right) and all(
+        one.shape == other.shape and bool(((one == other) | (one.isnan() & other.isnan())).all())
+        for one, other in zip(left, right, strict=True)
+        if one.is_floating_point()
+    )
+
+
+def _first(error: Exception) -> str:
+    return " ".join(str(error).split())[:160]
