@@ -43,8 +43,6 @@ class _Softmax:
 class Events(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Collects the attention of everything that runs while it is on."""
 
-    supports_higher_order_operators = True
-
     def __init__(self, paths: dict[int, str]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.running: list[str] = []
@@ -65,9 +63,6 @@ class Events(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         """One operation."""
         result = func(*args, **(kwargs or {}))
-        if func.__name__ == "flex_attention":
-            self._found.append(Event(self._path(), "flex_attention", _flex(*args)))
-            return result
         name = func.overloadpacket.__name__
         if name == FLASH:
             self._found.append(Event(self._path(), "sdpa", _flash(*args, **(kwargs or {}))))
@@ -121,17 +116,6 @@ def _flash(
     if attn_mask is not None:
         scores = scores + attn_mask.double()
     return torch.softmax(scores, dim=-1).nan_to_num(0.0)
-
-
-def _flex(
-    query: Tensor, key: Tensor, _value: Tensor, change: Any, blocks: Any, scale: float, *_: Any
-) -> Tensor:
-    """What flex_attention computes, for functions that take whole axes instead of single places."""
-    scores = query.double() @ key.double().transpose(-1, -2) * scale
-    axes = [torch.arange(size) for size in scores.shape]
-    places = torch.meshgrid(*axes, indexing="ij")
-    scores = change(scores, *places)
-    return torch.softmax(scores.masked_fill(~blocks[-1](*places), -torch.inf), dim=-1)
 
 
 @contextmanager

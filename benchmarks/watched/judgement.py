@@ -27,7 +27,6 @@ class Line:
     error: float | None = None  # the largest
     identical: bool | None = None
     verdict: str = ""
-    reference: str = ""
 
     @property
     def sound(self) -> bool:
@@ -41,10 +40,7 @@ def judged(subject: Subject) -> Line:
     made = subject.make()
     torch.manual_seed(2)
     plain = list(tensors(made.run()))
-    torch.manual_seed(2)
-    with attention_of(made.model) as found:
-        made.run()
-    ran = found.events
+    ran = _ran(made)
     torch.manual_seed(2)
     try:
         with ch.watch(made.model) as seen:
@@ -57,10 +53,20 @@ def judged(subject: Subject) -> Line:
     return _compared(subject, made, ran, seen, identical)
 
 
+def _ran(made: Made) -> list[Event]:
+    """The attention calls of one run."""
+    if made.weights is not None:
+        return [Event("", "fused", weights) for weights in made.weights()]
+    torch.manual_seed(2)
+    with attention_of(made.model) as found:
+        made.run()
+    return found.events
+
+
 def _compared(subject: Subject, made: Made, ran: list[Event], seen: Any, identical: bool) -> Line:
     shown = _shown(seen)
     matched, error, strange = _matched(shown, ran)
-    reference, reported = _own(made, [weights for _, _, weights in shown])
+    reported = _own(made, [weights for _, _, weights in shown], ran)
     missing = [event for number, event in enumerate(ran) if number not in matched]
     largest = max([value for value in (error, reported) if value is not None], default=None)
     verdict = "exact"
@@ -76,7 +82,7 @@ def _compared(subject: Subject, made: Made, ran: list[Event], seen: Any, identic
         verdict = f"NOT EXACT: {seen.verify()}"
     elif not ran:
         verdict = "no attention ran"
-    return Line(subject, len(ran), len(matched), largest, identical, verdict, reference)
+    return Line(subject, len(ran), len(matched), largest, identical, verdict)
 
 
 def _shown(seen: Any) -> list[tuple[str, str, Tensor]]:
@@ -112,6 +118,8 @@ def _matched(
 
 def distance(weights: Tensor, other: Tensor) -> float:
     """The largest difference, whichever way the other has its sequences, heads and queries."""
+    if other.shape[-1] == weights.shape[-1] + 1:
+        other = other[..., :-1]  # a sink, which is no key
     if weights.numel() != other.numel() or weights.shape[-1] != other.shape[-1]:
         return torch.inf
     batch, heads, queries, keys = weights.shape
@@ -125,23 +133,21 @@ def distance(weights: Tensor, other: Tensor) -> float:
     return min(float((here - way.nan_to_num(0.0)).abs().max()) for way in ways)
 
 
-def _own(made: Made, shown: Sequence[Tensor]) -> tuple[str, float | None]:
-    """The largest difference from the weights that the package itself reports, if it does."""
+def _own(made: Made, shown: Sequence[Tensor], ran: Sequence[Event]) -> float | None:
+    """The largest difference from the weights that the package itself reports.
+
+    None if it reports none, or something else than what ran: scores, or means over heads.
+    """
     if made.own is None or not shown:
-        return "operations", None
+        return None
+    torch.manual_seed(2)
     try:
-        reported = [
-            one for one in _attentions(made.own()) if one.ndim == 4 and one.is_floating_point()
-        ]
+        reported = [one for one in _attentions(made.own()) if one.ndim == 4]
     except Exception:  # it reports none
-        return "operations", None
-    sizes = {one.numel() for one in shown}
-    reported = [one for one in reported if one.numel() in sizes]
-    if not reported:
-        return "operations", None
-    nearest = [min(distance(one, other) for other in shown) for one in reported]
-    usable = [one for one in nearest if one < torch.inf]
-    return ("its own", max(usable)) if usable else ("operations", None)
+        return None
+    true = [one for one in reported if min(distance(one, event.weights) for event in ran) <= NEAR]
+    nearest = [min(distance(one, other) for other in shown) for one in true]
+    return max((one for one in nearest if one < torch.inf), default=None)
 
 
 def _attentions(outputs: Any) -> Iterator[Tensor]:

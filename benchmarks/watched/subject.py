@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,7 @@ class Made:
     model: nn.Module
     run: Callable[[], Any]
     own: Callable[[], Any] | None = None  # gives the weights that the package itself reports
+    weights: Callable[[], list[Tensor]] | None = None  # where operations cannot be read
 
 
 @dataclass(frozen=True)

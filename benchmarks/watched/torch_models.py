@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -24,13 +25,24 @@ class Fused(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Causal self-attention."""
-        shape = (*x.shape[:2], HEADS, -1)
-        query, key, value = (part.view(shape).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
+        query, key, value = self.project(x)
         if self.way == "sdpa":
             mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
         else:
             mixed = _flexed(query, key, value)
         return self.out(mixed.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
+
+    def project(self, x: Tensor) -> list[Tensor]:
+        """Queries, keys and values, (batch, head, token, width)."""
+        shape = (*x.shape[:2], HEADS, -1)
+        return [part.view(shape).transpose(1, 2) for part in self.qkv(x).chunk(3, -1)]
+
+    def weights(self, x: Tensor) -> list[Tensor]:
+        """What flex_attention does not give: no mode can be on while it runs."""
+        query, key, _ = (part.double() for part in self.project(x))
+        scores = query @ key.transpose(2, 3) * query.shape[-1] ** -0.5
+        hidden = torch.ones(scores.shape[2:], dtype=torch.bool).triu(1)
+        return [torch.softmax(scores.masked_fill(hidden, -torch.inf), dim=-1)]
 
 
 def _flexed(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -106,4 +118,6 @@ def _whole() -> Made:
 
 
 def _fused(way: str) -> Made:
-    return called(Fused(way), _x())
+    module, x = Fused(way), _x()
+    made = called(module, x)
+    return made if way == "sdpa" else replace(made, weights=lambda: module.weights(x))
