@@ -112,9 +112,11 @@ def summary(found: Sequence[object]) -> str:
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in SHOWN)
     counted = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
     calls = f"{sum(one.seen for one in every):,} of {sum(one.ran for one in every):,}"
+    reported = sum(one.reported for one in every)
     return (
         f"{len(every)} pairs of a family and an implementation: {counted}. Of the attention calls "
-        f"{calls} were seen; the largest error of a weight is {max(errors, default=0):.0e}. "
+        f"{calls} were seen; the largest error of a weight is {max(errors, default=0):.0e}. In "
+        f"{reported} pairs the package reports weights itself, and they agree. "
         f"torch {torch.__version__}, {versions}; float32, tiny sizes, random weights."
     )
 

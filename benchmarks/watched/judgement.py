@@ -27,6 +27,7 @@ class Line:
     error: float | None = None  # the largest
     identical: bool | None = None
     verdict: str = ""
+    reported: bool = False  # the package reports weights of its own, which were compared, too
 
     @property
     def sound(self) -> bool:
@@ -82,7 +83,7 @@ def _compared(subject: Subject, made: Made, ran: list[Event], seen: Any, identic
         verdict = f"NOT EXACT: {seen.verify()}"
     elif not ran:
         verdict = "no attention ran"
-    return Line(subject, len(ran), len(matched), largest, identical, verdict)
+    return Line(subject, len(ran), len(matched), largest, identical, verdict, reported is not None)
 
 
 def _shown(seen: Any) -> list[tuple[str, str, Tensor]]:

@@ -108,6 +108,21 @@ class Spec:
         """True if a module or function of torch computes it with its projections."""
         return self.softmax in WHOLE
 
+    @property
+    def ordinary(self) -> bool:
+        """True if it is attention as most models write it: this has to be seen, not only named."""
+        softmaxes = ("F.softmax", "torch.softmax", "tensor.softmax", "nn.Softmax", "upcast")
+        return (
+            self.layout in ("b h n d", "b n h d", "grouped")
+            and (self.softmax in (*softmaxes, *FUSED, *WHOLE))
+            and self.hidden_by != "mixed"
+            and self.mask_step != "assign scores"
+            and self.cache in ("none", "cat")
+            and self.transform == "none"
+            and self.later == "nothing"
+            and self.call == "module"
+        )
+
 
 def field_of(dimension: str) -> str:
     """The name of a dimension's field in :class:`Spec`."""

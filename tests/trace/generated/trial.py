@@ -31,6 +31,7 @@ FAILURES = {
     "changed": "the model computes something else while, or after, it is watched",
     "wrong, called exact": "wrong weights, and verify says exact",
     "silent": "attention ran, is not shown, and nothing says so",
+    "missed, though ordinary": "attention as most models write it is named instead of seen",
     "lie not noticed": "a falsified record is called exact",
     "wrong, not exact": "wrong weights, which verify does not call exact",
     "false alarm": "right weights that verify does not call exact",
@@ -134,9 +135,10 @@ def _judged(
     strangers = {one.path for one in shown if not one.path.startswith("layers.")}
     if strangers:
         return Outcome(spec, "wrong, called exact", f"shown at {sorted(strangers)}")
+    numbers = not any(bool(call.blind.any()) for layer in calls for call in layer)
     if missing:
-        return _of_missing(spec, seen, missing, largest)
-    if not exact and any(bool(call.blind.any()) for layer in calls for call in layer):
+        return _of_missing(spec, seen, missing, largest, spec.ordinary and numbers)
+    if not exact and not numbers:
         return Outcome(spec, "not a number", "", largest)
     if not exact:
         return Outcome(spec, "false alarm", str(seen.verify()), largest)
@@ -157,7 +159,9 @@ def _placed(case: Case, calls: Sequence[Expected], number: int) -> list[Expected
     return [call.placed(one, width) for call, one in zip(calls, columns, strict=True)]
 
 
-def _of_missing(spec: Spec, seen: Watched, missing: list[str], largest: float) -> Outcome:
+def _of_missing(
+    spec: Spec, seen: Watched, missing: list[str], largest: float, ordinary: bool
+) -> Outcome:
     """What is not shown must be named, with its module and the reason."""
     said = seen.missed
     path = missing[0].partition(":")[0]
@@ -165,7 +169,8 @@ def _of_missing(spec: Spec, seen: Watched, missing: list[str], largest: float) -
         return Outcome(spec, "silent", missing[0], largest)
     if path not in said:
         return Outcome(spec, "silent", f"{missing[0]}; missed only says: {said}", largest)
-    return Outcome(spec, "missed", said, largest)
+    kind = "missed, though ordinary" if ordinary else "missed"
+    return Outcome(spec, kind, said, largest)
 
 
 def _largest_change(plain: list[Tensor], watched: list[Tensor]) -> str:
