@@ -25,6 +25,10 @@ class Expected:
     blind: Tensor  # (batch, head, query): the model's own weights are NaN there
     before: tuple[Tensor, ...] = ()  # softmaxes that were combined into the weights afterwards
 
+    def not_exact(self) -> Expected:
+        """What a record that is not called exact has to hold: rows of NaN may be anything."""
+        return replace(self, bound=self.bound.masked_fill(self.blind[..., None], torch.inf))
+
     def placed(self, columns: Tensor, width: int) -> Expected:
         """The same with every key where its position is, not where the cache keeps it."""
         weights = self.weights.new_zeros(*self.weights.shape[:3], width)
@@ -81,7 +85,7 @@ def _one(spec: Spec, module: torch.nn.Module, entry: Entry, dtype: torch.dtype) 
         scores = CAP * torch.tanh(scores / CAP)
     if spec.softmax == "clamp":
         scores = scores.clamp(-CAP, CAP)
-    size = scores.abs().amax(dim=-1, keepdim=True)
+    size = scores.abs().amax(dim=-1, keepdim=True).nan_to_num(0.0)
     scores = _masked(scores, entry, dtype)
     weights = _softmax(spec, scores)
     nothing = scores.isneginf().all(dim=-1)
@@ -127,7 +131,6 @@ def _masked(scores: Tensor, entry: Entry, dtype: torch.dtype) -> Tensor:
 def _bound(scores: Tensor, size: Tensor, weights: Tensor, dtype: torch.dtype) -> Tensor:
     """What rounding may do to a row: nothing in float32 but where a mask was added to all of it."""
     best = scores.amax(dim=-1, keepdim=True).nan_to_num(0.0)
-    size = size.nan_to_num(0.0)
     step = torch.finfo(dtype).eps * best.abs()
     unsure = (best < FAR_BELOW) & (step > CLOSE) & (step < 1)
     bound = torch.full_like(best, CLOSE) + torch.where(unsure, 2 * step, 0.0)

@@ -50,7 +50,8 @@ def compared(
 ) -> Comparison:
     """Every shown row is a row of some call, and every row of every call is shown.
 
-    ``placed`` are the calls once more, with keys by position: either is right.
+    ``placed`` are the calls once more, with keys by position: either is right. A row whose own
+    weights are NaN may be shown as NaN or as zeros.
     """
     if not shown:
         return Comparison("nothing")
@@ -160,7 +161,8 @@ def _difference(weights: Tensor, call: Expected) -> tuple[Tensor, float]:
     width = max(weights.shape[-1], call.weights.shape[-1])
     ours, theirs = (_widened(part, width) for part in (weights, call.weights))
     nothing = (ours.isnan() | (ours == 0)).all(dim=-1, keepdim=True) & call.blind[..., None]
-    differences = torch.where(nothing, 0.0, (ours - theirs).abs())
+    free = nothing | call.bound.isinf()
+    differences = torch.where(free, 0.0, (ours - theirs).abs())
     differences = differences.nan_to_num(torch.inf)
     return (differences - call.bound).amax(dim=-1), float(differences.max())
 

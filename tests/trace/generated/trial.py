@@ -126,7 +126,8 @@ def _judged(
     for number, layer in enumerate(calls):
         path = f"layers.{number}"
         here = [one for one in shown if one.path == path or one.path.startswith(f"{path}.")]
-        found = compared(here, layer, _placed(case, layer, number))
+        calls_here = layer if exact else [call.not_exact() for call in layer]
+        found = compared(here, calls_here, _placed(case, calls_here, number))
         largest = max(largest, found.largest)
         if found.verdict == "wrong":
             return Outcome(spec, f"wrong, {'called exact' if exact else 'not exact'}", found.detail)
