@@ -119,19 +119,26 @@ def _matched(
 
 def distance(weights: Tensor, other: Tensor) -> float:
     """The largest difference, whichever way the other has its sequences, heads and queries."""
-    if other.shape[-1] == weights.shape[-1] + 1:
-        other = other[..., :-1]  # a sink, which is no key
-    if weights.numel() != other.numel() or weights.shape[-1] != other.shape[-1]:
+    keys = weights.shape[-1]
+    extra = other.shape[-1] - keys
+    if extra == 1 or (extra > 1 and not bool(other[..., keys:].any())):
+        other = other[..., :keys]  # without a sink, which is no key, or keys that nobody sees
+    if weights.numel() != other.numel() or other.shape[-1] != keys:
         return torch.inf
-    batch, heads, queries, keys = weights.shape
-    flat = other.double()
-    ways = [
-        flat.reshape(batch, heads, queries, keys),
-        flat.reshape(heads, batch, queries, keys).transpose(0, 1),
-        flat.reshape(batch, queries, heads, keys).transpose(1, 2),
-    ]
     here = weights.double().nan_to_num(0.0)
-    return min(float((here - way.nan_to_num(0.0)).abs().max()) for way in ways)
+    return min(
+        float((here - way).abs().max()) for way in _ways(here, other.double().nan_to_num(0.0))
+    )
+
+
+def _ways(weights: Tensor, other: Tensor) -> Iterator[Tensor]:
+    """The other as (batch, head, query, key), in every order that models have."""
+    batch, heads, queries, keys = weights.shape
+    yield other.reshape(batch, heads, queries, keys)
+    yield other.reshape(heads, batch, queries, keys).transpose(0, 1)
+    yield other.reshape(batch, queries, heads, keys).transpose(1, 2)
+    if other.ndim == 5:  # (batch, head, window, query, key)
+        yield other.transpose(1, 2).reshape(batch, heads, queries, keys)
 
 
 def _own(made: Made, shown: Sequence[Tensor], ran: Sequence[Event]) -> float | None:
