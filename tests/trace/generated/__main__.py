@@ -7,8 +7,9 @@ import multiprocessing
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
+from pathlib import Path
 
 import torch
 
@@ -17,6 +18,8 @@ from tests.trace.generated.spec import DIMENSIONS, field_of, sampled
 from tests.trace.generated.trial import FAILURES, GOOD, Outcome, tried
 
 KINDS = (*GOOD, *FAILURES)
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "watch.md"
+BEGIN, END = "<!-- generated attentions -->", "<!-- /generated attentions -->"
 
 
 def outcome(number: int, seed: int, lies: int | None) -> Outcome:
@@ -45,13 +48,14 @@ def progress(done: int, count: int, kinds: Counter[str], began: float) -> None:
     sys.stderr.flush()
 
 
-def table(found: list[Outcome]) -> str:
-    """How many of each kind, for every choice of every dimension."""
+def table(found: list[Outcome], dimensions: Iterable[str] = DIMENSIONS) -> str:
+    """How many of each kind, for every choice of these dimensions."""
     kinds = [kind for kind in KINDS if any(one.kind == kind for one in found)]
     lines = [f"| | {' | '.join(kinds)} |", f"|---|{'---|' * len(kinds)}"]
     total = Counter(one.kind for one in found)
     lines.append(f"| **all {len(found):,}** | {_cells(total, kinds)} |")
-    for dimension, choices in DIMENSIONS.items():
+    for dimension in dimensions:
+        choices = DIMENSIONS[dimension]
         by_choice: dict[object, Counter[str]] = defaultdict(Counter)
         for one in found:
             by_choice[getattr(one.spec, field_of(dimension))][one.kind] += 1
@@ -90,6 +94,17 @@ def causes(found: list[Outcome], each: int, lies: int | None) -> str:
     return "\n".join(lines)
 
 
+def publish(found: list[Outcome], seed: int) -> None:
+    """Write what was found to docs/watch.md, with the two dimensions that decide most."""
+    kinds = [kind for kind in KINDS if any(one.kind == kind for one in found)]
+    meanings = "".join(f"\n- *{kind}*: {({**GOOD, **FAILURES})[kind]}" for kind in kinds)
+    about = f"{len(found):,} attentions, seed {seed}:\n{meanings}\n"
+    text = f"{about}\n{table(found, ('layout', 'softmax'))}"
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.trace.generated", description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
@@ -98,6 +113,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--lies", type=int, default=3, help="falsifications of each; 0: all")
     parser.add_argument("--each", type=int, default=5, help="failures of a kind that are shown")
+    parser.add_argument("--publish", action="store_true", help="write counts to docs/watch.md")
     parser.add_argument("--causes", type=int, default=0, help="of a kind that are made smaller")
     given = parser.parse_args()
     found, kinds, began = [], Counter[str](), time.monotonic()
@@ -106,6 +122,8 @@ def main() -> int:
         kinds[one.kind] += 1
         if len(found) % 20 == 0 or len(found) == given.count:
             progress(len(found), given.count, kinds, began)
+    if given.publish:
+        publish(found, given.seed)
     parts = [table(found), failures(found, given.each)]
     if given.causes:
         parts.append(causes(found, given.causes, given.lies or None))
