@@ -105,6 +105,21 @@ def publish(found: list[Outcome], seed: int) -> None:
     PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
 
 
+def collected(given: argparse.Namespace) -> list[Outcome]:
+    """All outcomes; an interrupted run keeps those that it has."""
+    found: list[Outcome] = []
+    kinds, began = Counter[str](), time.monotonic()
+    try:
+        for one in outcomes(given.count, given.seed, given.first, given.jobs, given.lies or None):
+            found.append(one)
+            kinds[one.kind] += 1
+            if len(found) % 20 == 0 or len(found) == given.count:
+                progress(len(found), given.count, kinds, began)
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted")
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.trace.generated", description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
@@ -116,12 +131,7 @@ def main() -> int:
     parser.add_argument("--publish", action="store_true", help="write counts to docs/watch.md")
     parser.add_argument("--causes", type=int, default=0, help="of a kind that are made smaller")
     given = parser.parse_args()
-    found, kinds, began = [], Counter[str](), time.monotonic()
-    for one in outcomes(given.count, given.seed, given.first, given.jobs, given.lies or None):
-        found.append(one)
-        kinds[one.kind] += 1
-        if len(found) % 20 == 0 or len(found) == given.count:
-            progress(len(found), given.count, kinds, began)
+    found = collected(given)
     if given.publish:
         publish(found, given.seed)
     parts = [table(found), failures(found, given.each)]
