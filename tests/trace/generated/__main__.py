@@ -11,27 +11,19 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-import torch
-
 from tests.trace.generated.smallest import cause, smallest
-from tests.trace.generated.spec import DIMENSIONS, field_of, sampled
-from tests.trace.generated.trial import FAILURES, GOOD, Outcome, tried
+from tests.trace.generated.spec import DIMENSIONS, field_of
+from tests.trace.generated.trial import FAILURES, GOOD, Outcome, tried_number
 
 KINDS = (*GOOD, *FAILURES)
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "watch.md"
 BEGIN, END = "<!-- generated attentions -->", "<!-- /generated attentions -->"
 
 
-def outcome(number: int, seed: int, lies: int | None) -> Outcome:
-    """One trial, in whatever process."""
-    torch.set_num_threads(1)
-    return tried(sampled(seed, number), lies)
-
-
 def outcomes(count: int, seed: int, first: int, jobs: int, lies: int | None) -> Iterator[Outcome]:
     """All trials, as they end."""
     numbers = range(first, first + count)
-    work = partial(outcome, seed=seed, lies=lies)
+    work = partial(tried_number, seed=seed, lies=lies)
     if jobs == 1:
         yield from map(work, numbers)
         return

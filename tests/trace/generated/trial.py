@@ -19,7 +19,7 @@ from tests.trace.generated.falsified import unnoticed
 from tests.trace.generated.reference import Expected, expected, repeated
 from tests.trace.generated.runs import Case, same
 from tests.trace.generated.shown import compared, shown_of
-from tests.trace.generated.spec import Spec
+from tests.trace.generated.spec import Spec, sampled
 
 GOOD = {
     "exact": "all weights are right, verify says exact, falsified records are found",
@@ -83,6 +83,12 @@ def tried(spec: Spec, lies: int | None = 2) -> Outcome:
         return _judged(case, seen, [[call for call, _ in layer] for layer in calls], lies)
     except Exception as error:
         return Outcome(spec, "error", _short(error))
+
+
+def tried_number(number: int, seed: int, lies: int | None) -> Outcome:
+    """The trial of a sampled attention, in whatever process."""
+    torch.set_num_threads(1)
+    return tried(sampled(seed, number), lies)
 
 
 def expected_calls(case: Case) -> list[list[tuple[Expected, Entry]]]:
