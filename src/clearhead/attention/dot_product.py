@@ -70,10 +70,14 @@ def attention(
         if lean is not None:
             return lean
     call = attention_call(query, key, value, mask, bias, causal, window, scale, softcap, sinks)
-    output, logsum = fast_output(call)
+    if not OBSERVERS.watching:
+        output, logsum = fast_output(call)
+        refuse_nan(call, output, logsum)
+        return call.unflatten(output)
+    with OBSERVERS.reported():
+        output, logsum = fast_output(call)
     refuse_nan(call, output, logsum)
-    if OBSERVERS.watching:
-        OBSERVERS.notify(call, output, logsum)
+    OBSERVERS.notify(call, output, logsum)
     return call.unflatten(output)
 
 

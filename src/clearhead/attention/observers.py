@@ -1,9 +1,10 @@
-"""Observers of the attention calls of this thread: none, unless somebody watches."""
+"""Observers of the attention calls of this context: none, unless somebody watches."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeAlias
 
 from torch import Tensor
@@ -14,11 +15,35 @@ from clearhead.attention.call import Call
 # log-sum-exp (batch, head, query) over the keys, without sinks, where the kernel gave it.
 Observer: TypeAlias = Callable[[Call, Tensor, Tensor | None], None]
 
+_COMPUTING: ContextVar[bool] = ContextVar("computing", default=False)
+_WATCHING: ContextVar[tuple[Observer, ...]] = ContextVar("observers", default=())
 
-class Observers(threading.local):
-    """The observers of one thread."""
 
-    watching: tuple[Observer, ...] = ()
+class Observers:
+    """The observers of the running context: of this task, or of this thread."""
+
+    @property
+    def watching(self) -> tuple[Observer, ...]:
+        """Who is notified."""
+        return _WATCHING.get()
+
+    @watching.setter
+    def watching(self, observers: tuple[Observer, ...]) -> None:
+        _WATCHING.set(observers)
+
+    @property
+    def computing(self) -> bool:
+        """True while our own attention computes a call that it will report itself."""
+        return _COMPUTING.get()
+
+    @contextmanager
+    def reported(self) -> Iterator[None]:
+        """The kernels that run in the block belong to a call that is reported afterwards."""
+        token = _COMPUTING.set(True)
+        try:
+            yield
+        finally:
+            _COMPUTING.reset(token)
 
     def notify(self, call: Call, output: Tensor, logsum: Tensor | None) -> None:
         """Call all of them with one attention call."""

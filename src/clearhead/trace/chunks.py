@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from clearhead.trace.row_rules import RowRules
+
+TENSORS = ("query", "key", "value", "logsum", "output", "value_probe", "output_probe")
+PER_KEY = ("key", "value", "value_probe")  # the others have a row axis
 
 
 class Parents:
@@ -33,6 +37,8 @@ class Chunk:
     output: Float[Tensor, "batch head query value_dim"] | None
     piece: RowRules
     parents: Parents | None = None
+    value_probe: Float[Tensor, "batch kv_head new_key probe"] | None = None
+    output_probe: Float[Tensor, "batch head query probe"] | None = None
 
     @property
     def order(self) -> Int[Tensor, " batch"] | None:
@@ -42,14 +48,11 @@ class Chunk:
 
 def reordered(chunk: Chunk, order: Tensor) -> Chunk:
     """The sequences of a chunk in another order, some perhaps several times."""
-    return replace(
-        chunk,
-        query=chunk.query[order],
-        key=chunk.key[order],
-        value=None if chunk.value is None else chunk.value[order],
-        logsum=chunk.logsum[order],
-        output=None if chunk.output is None else chunk.output[order],
-    )
+    parts: dict[str, Any] = {name: getattr(chunk, name) for name in TENSORS}
+    taken: dict[str, Any] = {
+        name: None if part is None else part[order] for name, part in parts.items()
+    }
+    return replace(chunk, **taken)
 
 
 def concatenated(chunks: list[Chunk], piece: RowRules) -> Chunk:
@@ -59,11 +62,7 @@ def concatenated(chunks: list[Chunk], piece: RowRules) -> Chunk:
         there = [part for part in parts if part is not None]
         return torch.cat(there, dim=2) if len(there) == len(parts) else None
 
-    query, key, logsum = (
-        join([getattr(chunk, name) for chunk in chunks]) for name in ("query", "key", "logsum")
-    )
-    assert query is not None and key is not None and logsum is not None
-    value, output = (
-        join([getattr(chunk, name) for chunk in chunks]) for name in ("value", "output")
-    )
-    return Chunk(query, key, value, logsum, output, piece)
+    parts: dict[str, Any] = {
+        name: join([getattr(chunk, name) for chunk in chunks]) for name in TENSORS
+    }
+    return Chunk(**parts, piece=piece)

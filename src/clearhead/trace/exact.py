@@ -2,8 +2,10 @@
 
     weight = exp(cap(scale · q · k) + bias − logsum)   where visible, otherwise 0
 
-Nothing larger than the block is ever made, whatever the length of the text. Half precision is
-computed in float32, as the kernels do inside; float64 stays float64.
+Rows and tiles are computed in float64, from whole rows, and rounded once at the end: a float32
+log-sum-exp of 269 alone would make them wrong by 1e-5. Maps and sums over very many weights are
+computed in float32 with the recorded log-sum-exps, as the kernels do inside. Nothing larger than
+some rows is ever made, whatever the length of the text.
 """
 
 from __future__ import annotations
@@ -14,11 +16,13 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import functional
 
 from clearhead.trace.record import LayerRecord
 from clearhead.trace.row_rules import RowMask
 
 BLOCK_ROWS, BLOCK_COLUMNS = 512, 2048  # 4 MB in float32: it stays in the cache between two passes
+PRECISE = 1 << 24  # weights of whole rows up to which rows and tiles are computed in float64
 DENSE_MASK = 1 << 22  # cells of a mask that may be spelled out to pick scattered ones from it
 
 
@@ -67,7 +71,10 @@ class ExactHead:
         shared = head // (query.shape[1] // key.shape[1])
         self.batch, self.head = batch, head
         self.query, self.key = query[batch, head], key[batch, shared]
-        self.value = None if value is None else value[batch, shared]
+        self.value = None
+        if value is not None:
+            self.value = value[batch, head // (query.shape[1] // value.shape[1])]
+        self.sink = None if record.sinks is None else record.sinks[head]
         self.dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
         self.logsum = record.logsum[batch, head]
         self.scale, self.softcap = record.facts.scale, record.facts.softcap
@@ -75,8 +82,14 @@ class ExactHead:
 
     def scores(self, rows: Positions, columns: Positions) -> Float[Tensor, "rows columns"]:
         """Scaled, capped, biased scores; −∞ where a query may not look."""
-        query = rows.of(self.query).to(self.dtype) * self.scale
-        scores = query @ columns.of(self.key).to(self.dtype).T
+        return self._scores(rows, columns, self.dtype)
+
+    def _scores(self, rows: Positions, columns: Positions, dtype: torch.dtype) -> Tensor:
+        query = rows.of(self.query).to(dtype) * self.scale
+        key = columns.of(self.key).to(dtype)
+        if dtype == torch.float64:  # the same bits wherever and however the record lies in memory
+            query, key = (_fresh(part) for part in (query, key))
+        scores = query @ key.T
         if self.softcap is not None:
             scores.div_(self.softcap).tanh_().mul_(self.softcap)
         for part, rule in (("bias", self.rules.bias), ("mask", self.rules.visible)):
@@ -101,9 +114,30 @@ class ExactHead:
         """The logarithms of the weights."""
         return self.scores(rows, columns).sub_(self.logsums(rows)[:, None])
 
-    def weights(self, rows: Positions, columns: Positions) -> Float[Tensor, "rows columns"]:
-        """The weights."""
-        return self.logs(rows, columns).exp_()
+    def weights(
+        self, rows: Positions, columns: Positions, *, precise: bool = False
+    ) -> Float[Tensor, "rows columns"]:
+        """The weights; ``precise`` ones from whole rows in float64, unless there are too many."""
+        if not precise or len(rows) * self.key.shape[0] > PRECISE:
+            return self.logs(rows, columns).exp_()
+        whole = self.plain(rows).to(self.dtype)
+        if columns.index is None:
+            return whole[:, columns.run.start : columns.run.stop]
+        return whole.index_select(1, columns.index.to(whole.device))
+
+    def plain(self, rows: Positions) -> Float[Tensor, "rows key"]:
+        """The softmax of whole rows straight from the formula, in float64."""
+        reached = self.reach(rows.run)
+        scores = self._scores(rows, Positions(reached), torch.float64)
+        if self.sink is not None:
+            sink = self.sink.double().expand(len(scores), 1)
+            weights = torch.softmax(torch.cat([scores, sink], dim=1), dim=1)[:, :-1]
+        elif scores.shape[1] == 0:
+            weights = scores
+        else:
+            weights = torch.softmax(scores, dim=1).nan_to_num(0.0)
+        beyond = self.key.shape[0] - reached.stop
+        return functional.pad(weights, (reached.start, beyond))
 
     def reach(self, rows: range) -> range:
         """Keys outside of which these rows see nothing, as far as the rules tell at once."""
@@ -121,6 +155,11 @@ class ExactHead:
         reached = self.reach(rows.run)
         for first in range(reached.start, reached.stop, BLOCK_COLUMNS):
             yield range(first, min(first + BLOCK_COLUMNS, reached.stop))
+
+
+def _fresh(tensor: Tensor) -> Tensor:
+    """A copy side by side: products may round by the layout and the address of what they read."""
+    return tensor.clone(memory_format=torch.contiguous_format)
 
 
 def _rules_of_head(record: LayerRecord, head: int) -> LayerRecord:

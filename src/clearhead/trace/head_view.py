@@ -107,11 +107,12 @@ class HeadView:
         self._check("weights", numbers * len(self.places), numbers, limit)
         shape = (len(self.places), len(row_places), len(column_places))
         tile = torch.empty(shape, dtype=self._dtype, device=self.record.query.device)
-        step = max(1, BLOCK_ROWS * BLOCK_COLUMNS // max(1, len(column_places)))
+        step = max(1, BLOCK_ROWS * BLOCK_COLUMNS // max(1, self.columns.length))
 
         def fill(item: tuple[int, ExactHead, slice]) -> None:
             number, head, part = item
-            tile[number, part] = head.weights(row_places.part(part), column_places)
+            some = row_places.part(part)
+            tile[number, part] = head.weights(some, column_places, precise=True)
 
         self._share(fill, row_places, step)
         if is_single(columns):
@@ -191,7 +192,8 @@ class HeadView:
         for number, head in enumerate(self._exact()):
             for first, words in word_groups(row_words, BLOCK_ROWS):
                 run = range(words[0].positions.start, words[-1].positions.stop)
-                tile = head.weights(Positions(run), Positions(range(self.columns.length)))
+                every = Positions(range(self.columns.length))
+                tile = head.weights(Positions(run), every, precise=True)
                 part = merge_rows(merge_columns(tile, column_words), words)
                 merged[number, first : first + len(words)] = part
         return WordWeights(self._shown(merged), row_words, column_words)

@@ -22,15 +22,15 @@ must know:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from clearhead.trace.chunks import Chunk, concatenated, reordered
+from clearhead.trace.chunks import PER_KEY, TENSORS, Chunk, concatenated, reordered
 from clearhead.trace.row_joins import joined_rules
-from clearhead.trace.row_rules import RowRules
+from clearhead.trace.row_rules import RowRules, crop_keys
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,16 @@ class LayerRecord:
         sinks: Float[Tensor, " head"] | None = None,
         pieces: list[RowRules] | None = None,
         head_numbers: tuple[int, ...] | None = None,
+        value_probe: Float[Tensor, "batch kv_head key probe"] | None = None,
+        output_probe: Float[Tensor, "batch head query probe"] | None = None,
     ) -> None:
         self.facts, self.sinks = facts, sinks
         self.head_numbers = head_numbers or tuple(range(query.shape[1]))
         whole = RowRules(query.shape[2], key.shape[2])
         self._pieces = [whole] if pieces is None else list(pieces)
-        self._chunks = [Chunk(query, key, value, logsum, output, whole)]
+        self._chunks = [
+            Chunk(query, key, value, logsum, output, whole, None, value_probe, output_probe)
+        ]
         self.rows, self.keys = query.shape[2], key.shape[2]
 
     def __repr__(self) -> str:
@@ -114,6 +118,16 @@ class LayerRecord:
         return self._merged().output
 
     @property
+    def value_probe(self) -> Float[Tensor, "batch kv_head key probe"] | None:
+        """Projections of the values (``probes.py``), where the layer's output was seen."""
+        return self._merged().value_probe
+
+    @property
+    def output_probe(self) -> Float[Tensor, "batch head query probe"] | None:
+        """The same projections of the layer's own output before W_O."""
+        return self._merged().output_probe
+
+    @property
     def pieces(self) -> list[RowRules]:
         """Masks and biases of consecutive runs of rows, as plain tensors."""
         self._merged()
@@ -121,14 +135,9 @@ class LayerRecord:
 
     @property
     def nbytes(self) -> int:
-        """Memory of q, k, v, output and logsum."""
-        tensors = [
-            part
-            for chunk in self._chunks
-            for part in (chunk.query, chunk.key, chunk.value, chunk.output, chunk.logsum)
-            if part is not None
-        ]
-        return sum(part.numel() * part.element_size() for part in tensors)
+        """Memory of all tensors but the masks."""
+        tensors = [getattr(chunk, name) for chunk in self._chunks for name in TENSORS]
+        return sum(part.numel() * part.element_size() for part in tensors if part is not None)
 
     def head_index(self, number: int) -> int | None:
         """Where the model's head stands along the head axis; None if it was not kept."""
@@ -176,9 +185,18 @@ class LayerRecord:
         self.rows += chunk.query.shape[2]
         self.keys += chunk.key.shape[2]
 
-    def replace_keys(self, key: Tensor, value: Tensor | None) -> None:
+    def copy(self) -> LayerRecord:
+        """Another record with the same rows so far; tensors are shared, as none is written to."""
+        now = self._merged()
+        tensors = {name: getattr(now, name) for name in TENSORS}
+        return LayerRecord(
+            self.facts, **tensors, sinks=self.sinks, pieces=list(self._pieces),
+            head_numbers=self.head_numbers,
+        )  # fmt: skip
+
+    def replace_keys(self, key: Tensor, value: Tensor | None, probe: Tensor | None) -> None:
         """All keys anew: rows of different lengths wrote into the middle of their cache."""
-        self._chunks = [replace(self._merged(), key=key, value=value)]
+        self._chunks = [replace(self._merged(), key=key, value=value, value_probe=probe)]
         self.keys = key.shape[2]
 
     def forget_padding(self, lengths: Int[Tensor, " batch"]) -> None:
@@ -200,28 +218,28 @@ class LayerRecord:
             first += piece.rows
         self._pieces = pieces
         rows = padding.to(now.logsum.device)[:, None]
-        output = None if now.output is None else now.output.masked_fill(rows[..., None], 0.0)
+        output, probe = (
+            None if part is None else part.masked_fill(rows[..., None], 0.0)
+            for part in (now.output, now.output_probe)
+        )
         logsum = now.logsum.masked_fill(rows, 0.0)
-        self._chunks = [replace(now, logsum=logsum, output=output)]
+        self._chunks = [replace(now, logsum=logsum, output=output, output_probe=probe)]
 
     def truncate(self, rows: int, keys: int) -> None:
         """Forget later rows and keys: the model's cache was cropped."""
         now, left, kept = self._merged(), rows, []
         for piece in self._pieces:
             if left > 0:
-                kept.append(piece if piece.rows <= left else piece.first_rows(left))
-            left -= piece.rows
+                piece_rows = piece.rows
+                piece = piece if piece.rows <= left else piece.first_rows(left)
+                kept.append(piece if piece.keys <= keys else crop_keys(piece, keys))
+                left -= piece_rows
         self._pieces = kept
-        self._chunks = [
-            replace(
-                now,
-                query=now.query[:, :, :rows],
-                key=now.key[:, :, :keys],
-                value=None if now.value is None else now.value[:, :, :keys],
-                logsum=now.logsum[:, :, :rows],
-                output=None if now.output is None else now.output[:, :, :rows],
-            )
-        ]
+        cut: dict[str, Any] = {}
+        for name in TENSORS:
+            part, last = getattr(now, name), keys if name in PER_KEY else rows
+            cut[name] = None if part is None else part[:, :, :last]
+        self._chunks = [replace(now, **cut)]
         self.rows, self.keys = rows, keys
 
     def _pieces_of(self, rows: range) -> list[tuple[RowRules, range]]:

@@ -202,14 +202,14 @@ def filled_keys(piece: RowRules) -> int | None:
 def crop_keys(piece: RowRules, keys: int) -> RowRules:
     """The rules over the first keys alone."""
     mask, bias = piece.mask, piece.bias
-    assert mask is not None
-    mask = RowMask(
-        mask.low.clamp(max=keys),
-        mask.high.clamp(max=keys),
-        None if mask.real is None else mask.real[:, :keys],
-        mask.whole,
-        None if mask.dense is None else mask.dense[..., :keys],
-    )
+    if mask is not None:
+        mask = RowMask(
+            mask.low.clamp(max=keys),
+            mask.high.clamp(max=keys),
+            None if mask.real is None else mask.real[:, :keys],
+            mask.whole,
+            None if mask.dense is None else mask.dense[..., :keys],
+        )
     if bias is not None and bias.numbers is not None and bias.numbers.shape[3] != 1:
         bias = replace(bias, numbers=bias.numbers[..., :keys])
     return RowRules(piece.rows, keys, mask, bias)

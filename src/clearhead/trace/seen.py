@@ -120,10 +120,11 @@ class Seen:
         """Bytes and estimated seconds of a view, before anything is computed."""
         return self[name].cost(view, rows, columns, size=size)
 
-    def verify(self, rows: int | None = 16) -> Proof:
-        """The proof: each layer's weights against what the layer itself computed.
+    def verify(self, rows: int | None = None) -> Proof:
+        """The proof: every row of every head against what the layer itself computed.
 
-        ``rows`` of each head and sequence are sampled, evenly spaced over the text; None takes all.
+        With ``rows``, only so many of each head and sequence are compared, evenly spaced over the
+        text, and the verdict is "sampled" at best.
         """
         self.require("there is nothing to verify")
         return prove(self.records, rows)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from clearhead.text.token import Token
 from clearhead.trace.passage import Passage
+from clearhead.trace.probes import PROBES
 from clearhead.trace.record import LayerFacts, LayerRecord
 from clearhead.trace.row_rules import RowBias, RowMask, RowRules
 
@@ -55,12 +56,16 @@ def checked_layer(number: int, entry: object, get: Get) -> LayerRecord:
     if shared < 1 or heads < 1 or heads % shared:
         raise TraceFaultError(f"{where}: {heads} heads cannot share {shared} key heads")
     value, output, sinks = get("value"), get("output"), get("sinks")
+    values = _value_heads(where, heads, shared, value, get("value_probe"))
+    probes = (get("value_probe"), get("output_probe"))
     for name, tensor, axes in (
         ("query", query, (batch, heads, rows, facts.key_dim)),
         ("key", key, (batch, shared, keys, facts.key_dim)),
         ("logsum", logsum, (batch, heads, rows)),
-        ("value", value, (batch, shared, keys, facts.value_dim)),
+        ("value", value, (batch, values, keys, facts.value_dim)),
         ("output", output, (batch, heads, rows, facts.value_dim)),
+        ("value_probe", probes[0], (batch, values, keys, PROBES)),
+        ("output_probe", probes[1], (batch, heads, rows, PROBES)),
         ("sinks", sinks, (heads,)),
     ):
         if tensor is not None:
@@ -74,7 +79,18 @@ def checked_layer(number: int, entry: object, get: Get) -> LayerRecord:
     return LayerRecord(
         facts, query, key, logsum, value=value, output=output, sinks=sinks, pieces=pieces,
         head_numbers=_head_numbers(where, entry, heads, facts.heads),
+        value_probe=probes[0], output_probe=probes[1],
     )  # fmt: skip
+
+
+def _value_heads(where: str, heads: int, shared: int, *parts: Tensor | None) -> int:
+    """How many heads the values have: most often as many as the keys."""
+    counts = {part.shape[1] for part in parts if part is not None and part.ndim == 4}
+    if not counts:
+        return shared
+    if len(counts) > 1 or min(counts) < 1 or heads % min(counts):
+        raise TraceFaultError(f"{where}: {heads} heads cannot share {sorted(counts)} value heads")
+    return counts.pop()
 
 
 def checked_passage(entry: object) -> Passage:

@@ -18,6 +18,7 @@ from clearhead.checkpoints.safetensors.file import SafetensorsFile, write_safete
 from clearhead.errors import CheckpointError, InputError
 from clearhead.files.json_file import parse_json
 from clearhead.text.token import Token
+from clearhead.trace.chunks import TENSORS
 from clearhead.trace.passage import Passage
 from clearhead.trace.record import LayerRecord
 from clearhead.trace.trace_check import (
@@ -139,7 +140,7 @@ def _layer(number: int, record: LayerRecord, tensors: dict[str, Tensor]) -> dict
         if tensor is not None:
             tensors[f"{number}.{name}"] = tensor.detach().cpu()
 
-    for name in ("query", "key", "logsum", "value", "output", "sinks"):
+    for name in (*TENSORS, "sinks"):
         put(name, getattr(record, name))
     pieces = []
     for index, piece in enumerate(record.pieces):

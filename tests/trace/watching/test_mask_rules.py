@@ -89,9 +89,10 @@ def test_a_finite_mask_spreads_a_blind_row_evenly() -> None:
     mask[..., 2, :] = lowest
     rules = RuleCache().of(observed(mask=mask))
     assert rules.uniform is not None and rules.uniform.tolist() == [
-        [False, False, True, False, False]
+        [[False, False, True, False, False]]
     ]
-    assert rules.notes == ("rows that see nothing attend equally to all keys, as in the model",)
+    assert rules.equal_keys is not None and int(rules.equal_keys[0, 0, 2]) == KEYS
+    assert rules.notes == ("rows in which everything is masked attend equally, as in the model",)
     with_infinity = RuleCache().of(observed(mask=mask.masked_fill(mask < 0, -torch.inf)))
     assert with_infinity.uniform is None
     assert not spelled(with_infinity.piece, 0)[0, 2].any()
@@ -103,3 +104,25 @@ def test_one_mask_is_looked_at_once() -> None:
     assert book.of(observed(mask=mask)) is first
     mask[..., 0, :] = True
     assert book.of(observed(mask=mask)) is not first
+
+
+@pytest.mark.parametrize("number", [-1e9, -1e30, torch.finfo(torch.float32).min])
+def test_only_the_highest_of_a_blind_row_get_anything(number: float) -> None:
+    mask = torch.zeros(1, 1, QUERIES, KEYS)
+    mask[..., 2, :] = -torch.inf
+    mask[..., 2, 1:4] = number
+    rules = RuleCache().of(observed(mask=mask))
+    if number == -1e9:  # float32 still tells scores apart by 32: the number itself is added
+        assert rules.uniform is None and rules.piece.bias is not None
+    else:
+        assert rules.uniform is not None and int(rules.equal_keys[0, 0, 2]) == 3  # type: ignore[index]
+    assert spelled(rules.piece, 0)[0, 2].tolist() == [False, True, True, True, False, False, False]
+
+
+def test_a_small_finite_mask_is_a_number_like_others() -> None:
+    mask = torch.zeros(1, 1, QUERIES, KEYS)
+    mask[..., 2, :] = -1e4
+    rules = RuleCache().of(observed(mask=mask))
+    assert rules.uniform is None and rules.piece.bias is not None
+    assert rules.piece.bias.block(0, range(2, 3), range(KEYS)).eq(-1e4).all()
+    assert spelled(rules.piece, 0)[0, 2].all()

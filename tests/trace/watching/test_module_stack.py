@@ -5,12 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from clearhead.trace.watching.module_stack import (
-    Coverage,
-    ModuleStack,
-    attention_modules,
-    looks_cross,
-)
+from clearhead.trace.watching.module_stack import ModuleStack, attention_modules, looks_cross
 
 
 class SelfAttention(nn.Module):
@@ -63,17 +58,33 @@ def test_the_running_module_and_what_was_entered() -> None:
     assert stack.forward == 1 and not model._forward_hooks
 
 
-def test_coverage_counts_and_names() -> None:
-    model = nn.Sequential(Wrapper(), Wrapper())
+def test_a_module_is_found_by_pythons_own_stack_without_a_hook() -> None:
+    class Plain(nn.Module):
+        def forward(self, states: Tensor) -> Tensor:
+            places.append(stack.place())
+            return states
+
+    places: list[Any] = []
+    model = nn.Sequential(Plain(), Plain())
     stack = ModuleStack(model, lambda *_: None)
-    coverage = Coverage(stack)
     model(torch.zeros(2, 3))
-    coverage.seen = {"0.attention"}
-    assert coverage.missed == (
-        "1 of 2 attention modules watched; `1.attention` computes attention by itself"
-    )
-    coverage.seen.add("1.attention")
-    assert coverage.missed == "" and str(coverage) == "2 of 2 attention modules watched"
-    coverage.refused["1.attention"] = "odd"
-    assert coverage.unseen == {"1.attention": "was refused: odd"}
+    assert [place.path for place in places] == ["0", "1"] and not model[0]._forward_hooks
+    stack.close()
+
+
+def test_what_fails_in_a_hook_does_not_reach_the_model() -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("of the observer")
+
+    model = nn.Sequential(Wrapper())
+    stack = ModuleStack(model, fail)
+    assert model(torch.ones(2, 3)).shape == (2, 3)
+    stack.close()
+
+
+def test_modules_that_run_elsewhere_are_reported() -> None:
+    model, elsewhere = nn.Sequential(Wrapper(), Wrapper()), list[str]()
+    stack = ModuleStack(model, lambda *_: None, is_here=lambda: False, elsewhere=elsewhere.append)
+    model(torch.zeros(2, 3))
+    assert elsewhere == ["0.attention", "1.attention"] and stack.forward == 0
     stack.close()

@@ -3,10 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import nn
 
 from clearhead.attention import masks
-from clearhead.trace.watching.observed_call import Active, ObservedCall, as_added
+from clearhead.trace.watching.observed_call import ObservedCall, as_added
 
 
 def call(**options: Any) -> ObservedCall:
@@ -31,50 +30,10 @@ def test_numbers_stay_and_booleans_become_numbers() -> None:
     assert as_added(torch.tensor([1.5]), torch.float64).dtype == torch.float32
 
 
-class Listener:
-    def __init__(self) -> None:
-        self.calls: list[ObservedCall] = []
-        self.reasons: list[str] = []
-
-    def keep(self, observed: ObservedCall) -> None:
-        self.calls.append(observed)
-
-    def refuse(self, reason: str) -> None:
-        self.reasons.append(reason)
-
-    def module(self) -> nn.Module | None:
-        return None
-
-
-class Mode:
-    entered = 0
-
-    def __enter__(self) -> None:
-        self.entered += 1
-
-    def __exit__(self, *_: object) -> None:
-        self.entered -= 1
-
-
-def test_an_outer_door_collects_the_calls() -> None:
-    active, listener, observed = Active(), Listener(), call()
-    active.watchers = (listener,)
-    active.collected = []
-    active.notify(observed)
-    assert active.collected == [observed] and listener.calls == []
-    active.collected = None
-    active.notify(observed)
-    active.refuse("because")
-    assert listener.calls == [observed] and listener.reasons == ["because"]
-
-
-def test_the_mode_is_entered_once() -> None:
-    active, mode = Active(), Mode()
-    active.mode = mode
-    active.enter_mode()
-    active.enter_mode()
-    assert mode.entered == 1
-    active.leave_mode()
-    assert mode.entered == 1
-    active.leave_mode()
-    assert mode.entered == 0 and active.depth == 0
+def test_hidden_scores_become_the_number_that_fills_them() -> None:
+    mask, scores = torch.ones(1, 1, 3, 7, dtype=torch.bool).tril(), torch.ones(1, 2, 2, 7)
+    filled = call(mask=mask, fill=-1e4).scored(scores, range(1, 3))
+    assert filled[0, 1, 0].tolist() == [1, 1] + [-1e4] * 5
+    assert (
+        call(mask=mask).scored(scores, range(1, 3))[0, 0, 0].tolist() == [1, 1] + [-torch.inf] * 5
+    )

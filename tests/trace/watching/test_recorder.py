@@ -32,6 +32,7 @@ def recorded(wanted: LayerFilter, values: bool) -> Recorder:
     model = nn.Sequential(Attention())
     recorder = Recorder(model, wanted, values, None)
     model[0].recorder = recorder  # type: ignore[assignment]
+    recorder.begin()
     model(call())
     recorder.keep(call())  # outside of the model: of somebody else
     recorder.close()

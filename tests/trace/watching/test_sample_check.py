@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from clearhead.trace.watching.observed_call import ObservedCall
-from clearhead.trace.watching.sample_check import matches_model
+from clearhead.trace.watching.sample_check import MOST_SPELLED, matches_model, spelled_out
 
 
 def call() -> ObservedCall:
@@ -26,7 +26,6 @@ def call() -> ObservedCall:
 def test_right_weights_match_in_every_form() -> None:
     observed = call()
     assert observed.weights is not None and matches_model(observed)
-    assert matches_model(replace(observed, weights=observed.weights.flatten(0, 1)))
     dropped = observed.weights * 2
     dropped[..., 3] = 0
     assert matches_model(replace(observed, weights=dropped, dropout=0.5, after_dropout=True))
@@ -44,3 +43,23 @@ def test_other_shapes_do_not_match() -> None:
     observed = call()
     assert not matches_model(replace(observed, key=observed.key[..., :7]))
     assert not matches_model(replace(observed, weights=observed.weights[:, :5]))  # type: ignore[index]
+
+
+def test_weights_of_no_formula_are_kept_as_they_came() -> None:
+    torch.manual_seed(0)
+    weights = torch.softmax(torch.randn(2, 6, 5, 7), dim=-1)
+    kept = spelled_out(replace(call(), weights=weights))
+    assert not isinstance(kept, str) and kept.spelled and kept.bias is not None
+    assert (kept.bias.exp() - weights).abs().max() < 1e-6 and matches_model(kept)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"weights": torch.ones(2, 6, 5, 7)}, "do not sum to 1"),
+        ({"dropout": 0.1}, "in a way of its own"),
+        ({"weights": torch.ones(1).expand(1, 1, MOST_SPELLED + 1, 1)}, "too many to keep"),
+    ],
+)
+def test_other_weights_are_refused(changes: dict[str, object], reason: str) -> None:
+    assert reason in str(spelled_out(replace(call(), **changes)))  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ def test_the_repr_shows_sizes_runs_and_what_was_missed() -> None:
     with watch(layer) as seen:
         assert repr(seen) == "Watched(no attention was seen)"
         layer(states, states, states)
-        size = "1 layer × 4 heads, 7 queries × 7 keys, 3 sequences, 0.0037 MB"
+        size = "1 layer × 4 heads, 7 queries × 7 keys, 3 sequences, 0.00638 MB"
         assert repr(seen) == f"Watched({size}; nothing missed)"
         fewer = states[:, :5]
         layer(fewer, fewer, fewer)

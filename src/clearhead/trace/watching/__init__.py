@@ -4,10 +4,12 @@ The order in which to read the modules:
 
 =================================  ==============================================================
 ``watch``                          the context manager: opens the doors, and closes them again
-``observed_call``                  one attention call in one form; the watchers of this thread
+``observed_call``                  one attention call in one form
+``watchers``                       who is notified in this context, without disturbing the model
 ``doors/``                         the places at which calls are observed
-``attention_mode``                 the torch function mode that leads to the doors of torch
-``module_stack``                   the modules that run right now; which of them were observed
+``axis_digits``                    where the axes of a product go when it is reshaped and permuted
+``module_stack``, ``code_names``   the modules that run right now; what their code may call
+``coverage``                       what attention ran, and which of it was kept
 ``recorder``, ``watched``          makes records of observed calls; the result that ``watch`` yields
 ``layer_names``, ``layer_filter``  names such as ``L16``; the layers and heads that are kept
 ``mask_rules``                     masks and biases turned into rules, linear in tokens

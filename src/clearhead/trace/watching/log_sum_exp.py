@@ -33,12 +33,12 @@ def _blocks(observed: ObservedCall, heads_at_once: int) -> list[range]:
 
 def _flash_sums(observed: ObservedCall) -> Tensor:
     """By torch's fused kernel, with the keys standing in for the values."""
-    query, key = (_side_by_side(part.detach()) for part in (observed.query, observed.key))
+    wide = torch.promote_types(observed.query.dtype, torch.float32)
+    query, key = (_side_by_side(part.detach().to(wide)) for part in (observed.query, observed.key))
     plain = observed.mask is None and observed.bias is None and observed.rule is None
     if plain and (not observed.from_start or query.shape[2] == key.shape[2]):
         _, sums = _FLASH(query, key, key, 0.0, observed.from_start, scale=observed.scale)
         return sums  # type: ignore[no-any-return]
-    wide = torch.promote_types(query.dtype, torch.float32)
     parts = []
     for rows in _blocks(observed, heads_at_once=1):
         added = observed.added(rows)
@@ -64,7 +64,6 @@ def _plain_sums(observed: ObservedCall) -> Tensor:
         scores = query @ key * observed.scale
         if observed.softcap is not None:
             scores = observed.softcap * torch.tanh(scores / observed.softcap)
-        added = observed.added(rows)
-        parts.append(torch.logsumexp(scores if added is None else scores + added, dim=-1))
+        parts.append(torch.logsumexp(observed.scored(scores, rows), dim=-1))
     sums = torch.cat(parts, dim=2)
     return sums.masked_fill(sums.isneginf(), 0.0)

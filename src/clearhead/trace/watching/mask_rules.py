@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,20 +13,23 @@ from clearhead.attention.masks import Block, Mask
 from clearhead.trace.row_rules import RowBias, RowMask, RowRules
 from clearhead.trace.watching.observed_call import ObservedCall
 
-MASKED = -9_999.0  # numbers below mask a key; models add −10,000, −10⁹, the smallest, or −∞
-ABSORBING = -1e8  # numbers below absorb every score that they are added to: float32 rounds it off
+MASKED = -9_000.0  # numbers below mask a key; models add −10,000, −10⁹, the smallest, or −∞
+HIGHEST_SCORE = 1_000.0  # scores are taken to be smaller, where rounding is concerned
 
 DENSE_NOTE = "the mask fits no simple rule and is kept as it came"
 DENSE_BIAS_NOTE = "the bias fits no simple rule and is kept as it came"
-UNIFORM_NOTE = "rows that see nothing attend equally to all keys, as in the model"
+SPELLED_NOTE = "the weights fit no formula and are kept as the model computed them"
+UNIFORM_NOTE = "rows in which everything is masked attend equally, as in the model"
 
 
 @dataclass(frozen=True)
 class CallRules:
-    """Mask and bias of one call. In ``uniform`` rows a finite number masked every key."""
+    """Mask and bias of one call. In ``uniform`` rows a finite number masked every key: adding it
+    rounded all scores away, so the model attends equally to the keys that got it."""
 
     piece: RowRules
-    uniform: Tensor | None = None  # (batch or 1, query)
+    uniform: Tensor | None = None  # (batch or 1, head or 1, query)
+    equal_keys: Tensor | None = None  # how many keys got it, of the same shape
     notes: tuple[str, ...] = ()
 
 
@@ -35,125 +37,194 @@ class RuleCache:
     """The rules of the latest masks: models pass the same mask to every layer."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, tuple[list[weakref.ref[Tensor]], CallRules]] = {}
-        self._causal_rules: dict[
-            Any, CallRules
-        ] = {}  # of the latest sizes: decoding has ever new ones
+        self._known: dict[Any, tuple[list[Tensor], CallRules]] = {}
+        self._causal_rules: dict[Any, CallRules] = {}  # of the latest sizes
 
     def of(self, observed: ObservedCall) -> CallRules:
         """The rules of a call."""
         queries, keys = observed.sizes
-        if observed.rule is CAUSAL and observed.mask is None and observed.bias is None:
-            return self._causal(observed, queries, keys)
         given = [part for part in (observed.mask, observed.bias) if part is not None]
-        if not given or observed.rule is not None or any(part.is_inference() for part in given):
+        if not given and (observed.rule is None or observed.rule is CAUSAL):
+            return self._plain(observed, queries, keys)
+        if observed.rule is not None or any(part.is_inference() for part in given):
             return _rules(observed, queries, keys)
         name = (
-            *((id(part), part._version, part.data_ptr(), part.shape) for part in given),
+            *((part.data_ptr(), part._version, part.shape, part.stride()) for part in given),
+            *(part.dtype for part in given),
             *(observed.mask is None, observed.from_start, observed.sinks is None, queries, keys),
+            *(observed.fill, observed.query.dtype, observed.spelled, observed.fused),
         )
-        if name in self._known:
-            references, rules = self._known[name]
-            if all(ref() is part for ref, part in zip(references, given, strict=True)):
-                return rules
-        rules = _rules(observed, queries, keys)
-        alive = {known: entry for known, entry in self._known.items() if _alive(entry[0])}
-        self._known = {**alive, name: ([weakref.ref(part) for part in given], rules)}
-        return rules
+        if name not in self._known:
+            while len(self._known) >= 4:
+                del self._known[next(iter(self._known))]
+            self._known[name] = (given, _rules(observed, queries, keys))
+        return self._known[name][1]
 
-    def _causal(self, observed: ObservedCall, queries: int, keys: int) -> CallRules:
-        """No tensor, one rule: the same for every call of these sizes."""
-        name = (queries, keys, observed.query.device)
+    def forget(self) -> None:
+        """Let go of the masks: another forward begins, and makes its own."""
+        self._known.clear()
+
+    def _plain(self, observed: ObservedCall, queries: int, keys: int) -> CallRules:
+        """No tensor: the same for every call of these sizes."""
+        name = (queries, keys, observed.query.device, observed.rule is CAUSAL, observed.from_start)
         if name not in self._causal_rules:
             self._causal_rules = {name: _rules(observed, queries, keys)}
         return self._causal_rules[name]
 
 
-def _alive(references: list[weakref.ref[Tensor]]) -> bool:
-    return all(reference() is not None for reference in references)
-
-
 def _rules(observed: ObservedCall, queries: int, keys: int) -> CallRules:
-    mask, uniform, notes = _visible(observed, queries, keys)
+    cells = _Cells.of(observed, queries, keys)
+    mask = _visible(observed, cells, queries, keys)
+    notes: list[str] = [SPELLED_NOTE] if observed.spelled else []
     piece = RowRules(queries, keys, mask)
-    added = [
-        part.detach()
-        for part in (observed.mask, observed.bias)
-        if part is not None and part.dtype != torch.bool
-    ]
-    if added:
-        bias = _bias(sum(added[1:], added[0]), queries, keys)
-        if bias is not None and uniform is not None:
-            bias = replace(bias, without=uniform)
-        if bias is not None and _is_dense(bias):
+    if cells.added is not None:
+        added, shown, uniform = cells.added, cells.shown, cells.uniform
+        alike = uniform is None or uniform.shape[1] == 1
+        if not alike:  # heads differ in the rows that the numbers are not for
+            assert uniform is not None and shown is not None
+            added = added.masked_fill(uniform[..., None], 0.0)
+            shown = shown | uniform[..., None]
+        bias = _bias(added, shown, queries, keys)
+        if bias is not None and uniform is not None and alike:
+            bias = replace(bias, without=uniform[:, 0])
+        if bias is not None and _is_dense(bias) and not observed.spelled:
             notes.append(DENSE_BIAS_NOTE)
         piece = replace(piece, bias=bias)
-    if mask is not None and mask.dense is not None:
+    if mask is not None and mask.dense is not None and not observed.spelled:
         notes.append(DENSE_NOTE)
-    if uniform is not None:
+    if cells.uniform is not None:
         notes.append(UNIFORM_NOTE)
-    return CallRules(piece, uniform, tuple(notes))
+    return CallRules(piece, cells.uniform, cells.equal_keys, tuple(notes))
 
 
-def _visible(
-    observed: ObservedCall, queries: int, keys: int
-) -> tuple[RowMask | None, Tensor | None, list[str]]:
-    """The mask alone; rows in which a finite number masks every key; notes."""
-    if observed.rule is CAUSAL:
-        return _causal_mask(observed, queries, keys, keys - queries), None, []
-    seen, uniform = _visible_cells(observed, queries, keys)
-    if seen is None:
-        if observed.from_start:
-            return _causal_mask(observed, queries, keys, 0), None, []
-        return None, None, []
-    if uniform is not None:
-        seen = seen | uniform[:, None, :, None]
-        if not bool(uniform.any()):
-            uniform = None
-    return _intervals(seen, queries, keys), uniform, []
+def _visible(observed: ObservedCall, cells: _Cells, queries: int, keys: int) -> RowMask | None:
+    """The mask alone."""
+    if observed.rule is CAUSAL and cells.seen is None:
+        return _causal_mask(observed, queries, keys, keys - queries)
+    if cells.seen is None:
+        return _causal_mask(observed, queries, keys, 0) if observed.from_start else None
+    return _intervals(cells.seen, queries, keys)
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Mask and bias of a call cell by cell, (batch or 1, head or 1, query or 1, key or 1)."""
+
+    seen: Tensor | None  # what is visible; None: everything, but for a rule
+    added: Tensor | None  # the numbers that are added
+    shown: Tensor | None  # where they count
+    uniform: Tensor | None = None  # (batch or 1, head or 1, query)
+    equal_keys: Tensor | None = None
+
+    @staticmethod
+    def of(observed: ObservedCall, queries: int, keys: int) -> _Cells:
+        """Hidden is what a number hides that leaves nothing of a weight, as long as the row has
+        other keys. A row in which everything is hidden goes by the numbers themselves."""
+        numbers = [
+            part.detach()
+            for part in (observed.mask, observed.bias)
+            if part is not None and part.dtype != torch.bool
+        ]
+        added = _sum(numbers, observed.query.dtype) if numbers else None
+        flags = observed.mask if observed.mask is not None else None
+        flags = flags if flags is not None and flags.dtype == torch.bool else None
+        structural = _structural(observed, queries, keys)
+        if observed.spelled:
+            assert added is not None
+            return _Cells(~added.isneginf(), added, ~added.isneginf())
+        shown = None if added is None else added > MASKED
+        seen = _both(_both(shown, flags), structural)
+        if seen is None or bool(seen.expand(-1, -1, queries, keys).any(dim=-1).all()):
+            seen = None if seen is not None and bool(seen.all()) else seen
+            return _Cells(seen, added, shown)
+        return _with_blind_rows(observed, added, flags, structural, seen, queries, keys)
+
+
+def _sum(numbers: list[Tensor], dtype: torch.dtype) -> Tensor:
+    """The numbers together, as wide as the scores that they are added to."""
+    wide = torch.promote_types(dtype, torch.float32)
+    total = numbers[0]
+    for part in numbers[1:]:
+        total = total.to(wide) + part.to(wide)
+    return total
+
+
+def _both(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
+def _structural(observed: ObservedCall, queries: int, keys: int) -> Tensor | None:
+    """What a rule without numbers hides: a mask of ours, or torch's is_causal."""
+    device = observed.query.device
+    seen: Tensor | None = None
+    if observed.rule is not None and observed.rule is not CAUSAL:
+        block = Block(range(queries), range(keys), queries, keys, device)
+        if not observed.rule.full(block):
+            seen = _of_rule(observed.rule, queries, keys, device)
+    given = observed.mask is not None or observed.bias is not None
+    if observed.rule is CAUSAL and given:
+        key = torch.arange(keys, device=device)
+        seen = (key <= torch.arange(queries, device=device)[:, None] + keys - queries)[None, None]
+    if observed.from_start and (given or seen is not None):
+        key = torch.arange(keys, device=device)
+        start = (key <= torch.arange(queries, device=device)[:, None])[None, None]
+        seen = _both(seen, start)
+    return seen
+
+
+def _with_blind_rows(
+    observed: ObservedCall,
+    added: Tensor | None,
+    flags: Tensor | None,
+    structural: Tensor | None,
+    seen: Tensor,
+    queries: int,
+    keys: int,
+) -> _Cells:
+    """Some rows have nothing but hidden keys. If a finite number hides them, it decides."""
+    wide = torch.promote_types(observed.query.dtype, torch.float32)
+    shape = torch.broadcast_shapes(  # type: ignore[no-untyped-call]
+        *(part.shape for part in (added, flags, structural, seen) if part is not None),
+        (1, 1, queries, keys),
+    )
+    total = torch.zeros(shape, dtype=wide, device=seen.device)
+    if added is not None:
+        total = total + added.to(wide)
+    if flags is not None:
+        total = total.masked_fill(~flags, -torch.inf if observed.fill is None else observed.fill)
+    if structural is not None:
+        total = total.masked_fill(~structural, -torch.inf)
+    seen = seen.expand(shape)
+    highest = total.amax(dim=-1, keepdim=True)
+    blind = ~seen.any(dim=-1, keepdim=True) & ~highest.isneginf()
+    if observed.sinks is not None or not bool(blind.any()):
+        return _Cells(seen, added, None if added is None else added > MASKED)
+    replaced = flags is not None and observed.fill is not None and highest == observed.fill
+    rounded = torch.promote_types(observed.query.dtype, wide) if observed.fused else None
+    swallowed = highest.abs() * _spacing(rounded or observed.query.dtype) > HIGHEST_SCORE
+    uniform = blind & (swallowed | replaced)
+    numbered = blind & ~uniform
+    near = total > highest + MASKED
+    seen = torch.where(uniform, total == highest, torch.where(numbered, near, seen))
+    shown = None if added is None else (added > MASKED) | (numbered & near)
+    if not bool(uniform.any()):
+        return _Cells(seen, added, shown)
+    flat = _collapsed(_collapsed(uniform[..., 0], 0), 1)
+    equal = _collapsed(_collapsed((total == highest).sum(dim=-1), 0), 1)
+    return _Cells(seen, added, shown, flat, equal)
+
+
+def _spacing(dtype: torch.dtype) -> float:
+    """Half the distance of a number to its neighbours, relative to it."""
+    return torch.finfo(dtype).eps / 4
 
 
 def _causal_mask(observed: ObservedCall, queries: int, keys: int, offset: int) -> RowMask:
     """Causal: row i sees the keys up to i + offset."""
     row = torch.arange(queries, device=observed.query.device)[None]
     return RowMask(torch.zeros_like(row), (row + offset + 1).clamp(0, keys))
-
-
-def _visible_cells(
-    observed: ObservedCall, queries: int, keys: int
-) -> tuple[Tensor | None, Tensor | None]:
-    """What is visible as booleans (batch or 1, head or 1, query or 1, key), and uniform rows."""
-    seen: Tensor | None = None
-    uniform: Tensor | None = None
-    device = observed.query.device
-    for given in (observed.mask, observed.bias):
-        if given is None:
-            continue
-        part = given.detach()
-        if part.dtype != torch.bool:
-            shown = part > MASKED
-            blind = ~shown.any(dim=-1, keepdim=True)
-            if observed.sinks is None and bool(blind.any()):
-                finite = blind & ~part.isneginf().all(dim=-1, keepdim=True)
-                swallowed = finite & (part.amax(dim=-1, keepdim=True) < ABSORBING)
-                swallowed_rows = swallowed.any(dim=1)[..., 0]
-                uniform = swallowed_rows if uniform is None else uniform | swallowed_rows
-                shown = shown | (finite & ~swallowed)  # a constant shift hides nothing
-            if bool(shown.all()):
-                continue
-            part = shown
-        seen = part if seen is None else seen & part
-    if observed.rule is not None:
-        block = Block(range(queries), range(keys), queries, keys, device)
-        if not observed.rule.full(block):
-            rule = _of_rule(observed.rule, queries, keys, device)
-            seen = rule if seen is None else seen & rule
-    if observed.from_start and seen is not None:
-        key = torch.arange(keys, device=device)
-        seen = seen & (key <= torch.arange(queries, device=device)[:, None])
-    if uniform is not None:
-        uniform = uniform.expand(-1, queries)
-    return seen, uniform
 
 
 def _of_rule(rule: Mask, queries: int, keys: int, device: torch.device) -> Tensor:
@@ -202,15 +273,17 @@ def _collapsed(tensor: Tensor, axis: int) -> Tensor:
     return tensor
 
 
-def _bias(added: Tensor, queries: int, keys: int) -> RowBias | None:
+def _bias(added: Tensor, known: Tensor | None, queries: int, keys: int) -> RowBias | None:
     """The rule behind numbers that are added to the scores: of the key, or of the distance."""
-    shown = torch.where(added > MASKED, added, 0.0)
+    known = torch.ones_like(added, dtype=torch.bool) if known is None else known
+    shape = torch.broadcast_shapes(added.shape, known.shape)  # type: ignore[no-untyped-call]
+    added, known = added.expand(shape), known.expand(shape)
+    shown = torch.where(known, added, 0.0)
     if not bool(shown.any()):
         return None
     shown = _collapsed(_collapsed(shown, 0), 1)
     if shown.shape[2] == 1 or shown.shape[3] == 1:
         return RowBias(shown.contiguous())
-    known = (added > MASKED).expand(added.shape)
     column = torch.where(known, added, -torch.inf).amax(dim=2, keepdim=True)
     column = _collapsed(_collapsed(torch.where(column.isneginf(), 0.0, column), 0), 1)
     if bool(torch.where(known, added == column, True).all()):

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import re
-import threading
+import sys
+import types
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from clearhead.trace.watching.observed_call import ACTIVE
+from clearhead.trace.watching.code_names import INTERFACE, may_attend, names_in_code
 
 _ATTENTION = re.compile(r"atten|attn", re.IGNORECASE)
 # multihead_attn is what nn.TransformerDecoderLayer calls its attention to the memory.
 _CROSS = re.compile(r"cross|enc_?dec|encoder_attn|^multihead_attn$", re.IGNORECASE)
-_LEAVES = re.compile(r"norm|linear|dropout|embedding|mlp|activation|rotary|gelu|silu|conv", re.I)
+_LEAVES = re.compile(r"norm|linear|dropout|embedding|mlp|activation|rotary|gelu|silu|conv\b", re.I)
 _SOURCES = ("key_value_states", "encoder_hidden_states", "context", "memory")
+_STACK_DEPTH = 60  # Python frames that are searched for a module that has no hook
 
 
 @dataclass(slots=True)
@@ -31,7 +32,13 @@ class Frame:
     module: nn.Module
     attention: bool  # by its name and structure it computes attention
     cross: bool
-    uses_mode: bool  # calls of torch's functions are observed while it runs
+    owner: object = None  # the stack that it belongs to
+    leave: Callable[[], None] | None = None  # ends what was begun with the module
+    batch: tuple[int, ...] = field(default=())  # shape of the first tensor that it was given
+
+
+# A tuple, never changed in place: a context that is copied (a task, a thread) keeps its own.
+_FRAMES: ContextVar[tuple[Frame, ...]] = ContextVar("frames", default=())
 
 
 def attention_modules(model: nn.Module) -> dict[str, nn.Module]:
@@ -60,82 +67,163 @@ def looks_cross(path: str, module: nn.Module) -> bool:
 
 
 class ModuleStack:
-    """The running modules of one model, in one thread; the model is left as it was by close()."""
+    """The running modules of one model, in each context; close() leaves the model as it was.
+
+    ``begin`` is called for a module whose own code may compute attention step by step; what it
+    returns is called when the module ends. ``elsewhere`` hears of modules that run in a context
+    which this watch does not belong to.
+    """
 
     def __init__(
         self,
         model: nn.Module,
         entered: Callable[[str, tuple[Any, ...], dict[str, Any]], None],
+        begin: Callable[[], Callable[[], None]] | None = None,
+        is_here: Callable[[], bool] = lambda: True,
+        elsewhere: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.attention = attention_modules(model)
-        self.frames: list[Frame] = []
         self.forward = 0  # how many times the model was entered from outside
         self.ran: set[str] = set()  # attention modules that ran
-        self._entered = entered
-        self._thread = threading.get_ident()
-        self._handles: list[RemovableHandle] = []
+        self._entered, self._begin = entered, begin
+        self._is_here, self._elsewhere = is_here, elsewhere
+        self._handles: list[RemovableHandle | WrappedForward] = []
+        self._hookless = [
+            path
+            for path, module in model.named_modules()
+            if isinstance(module, nn.TransformerEncoderLayer)
+        ]  # a hook on any of their modules would make them leave their fast path
+        self._paths = {id(module): path for path, module in model.named_modules()}
         stacks = _stacks(self.attention)
         for path, module in model.named_modules():
-            uses_mode = _needs_mode(module, path, self.attention)
-            if uses_mode or path in self.attention or path in stacks:
-                self._hook(path, module, uses_mode)
+            steps = _steps_out(module, path in self.attention)
+            if steps or path in self.attention or path in stacks:
+                self._hook(path, module, steps)
+
+    @property
+    def frames(self) -> list[Frame]:
+        """The running modules of this model, the innermost last."""
+        return [frame for frame in _FRAMES.get() if frame.owner is self]
 
     def place(self) -> Frame | None:
         """The innermost running attention module; if there is none, the innermost module."""
-        for frame in reversed(self.frames):
-            if frame.attention:
+        frames = _FRAMES.get()
+        for frame in reversed(frames):
+            if frame.owner is self and frame.attention:
                 return frame
-        return self.frames[-1] if self.frames else None
+        return self._by_python(next((f for f in reversed(frames) if f.owner is self), None))
+
+    def _by_python(self, known: Frame | None) -> Frame | None:
+        """The module whose method is running, by Python's own stack: it may have no hook."""
+        frame = sys._getframe(2)
+        for _ in range(_STACK_DEPTH):
+            module = frame.f_locals.get("self") if "self" in frame.f_code.co_varnames[:1] else None
+            if isinstance(module, nn.Module) and id(module) in self._paths:
+                path = self._paths[id(module)]
+                if known is not None and known.path == path:
+                    return known
+                return Frame(path, module, False, looks_cross(path, module), self)
+            if frame.f_back is None:
+                break
+            frame = frame.f_back
+        return known
 
     def close(self) -> None:
         """Take all hooks away again."""
-        while self.frames:
-            self._leave()
+        for frame in reversed(self.frames):
+            self._leave(frame)
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
-        self._entered = _ignore  # the recorder holds this stack: a reference cycle keeps records
+        # The recorder holds this stack: a reference cycle would keep records.
+        self._entered, self._begin = _ignore, None
+        self._is_here, self._elsewhere = _nowhere, _ignore
 
-    def _leave(self) -> Frame:
-        frame = self.frames.pop()
-        if frame.uses_mode:
-            ACTIVE.leave_mode()
-        return frame
+    def _leave(self, frame: Frame) -> None:
+        _FRAMES.set(tuple(other for other in _FRAMES.get() if other is not frame))
+        if frame.leave is not None:
+            frame.leave()
 
-    def _hook(self, path: str, module: nn.Module, uses_mode: bool) -> None:
+    def _hook(self, path: str, module: nn.Module, steps: bool) -> None:
         attention = path in self.attention
         is_cross = looks_cross(path, module)
         reads_ids = type(module).__module__ == "clearhead.models.stack"
-        may_say = attention or isinstance(module, nn.MultiheadAttention)
+        may_say = attention or steps
 
         def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            if threading.get_ident() != self._thread:
+            try:
+                begin(module, args, kwargs)
+            except Exception:  # the model goes on; what it computes is then missed, and said to be
+                self.ran.add(path)
+
+        def begin(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            if not self._is_here():
+                if may_say:
+                    self._elsewhere(path)
                 return
-            self.forward += not self.frames
-            if not self.frames or reads_ids:
+            outermost = not any(frame.owner is self for frame in _FRAMES.get())
+            self.forward += outermost
+            if outermost or reads_ids:
                 self._entered(path, args, kwargs)
             cross = is_cross or (may_say and _called_cross(path, module, args, kwargs))
-            uses = uses_mode and not _has_own_door(module)
-            self.frames.append(Frame(path, module, attention, cross, uses))
-            if uses:
-                ACTIVE.enter_mode()
+            frame = Frame(path, module, attention, cross, self)
+            if steps and self._begin is not None and not _has_own_door(module):
+                frame.batch = _first_shape(args, kwargs)
+                frame.leave = self._begin()
+            _FRAMES.set((*_FRAMES.get(), frame))
             if attention:
                 self.ran.add(path)
 
         def leave(module: nn.Module, _args: Any, _output: Any) -> None:
-            if threading.get_ident() != self._thread:
+            frames = self.frames
+            if not any(frame.module is module for frame in frames):
                 return
-            while self.frames and self._leave().module is not module:
-                pass
+            for frame in reversed(frames):
+                self._leave(frame)
+                if frame.module is module:
+                    return
 
+        if any(path == inner or path.startswith(f"{inner}.") for inner in self._hookless):
+            self._handles.append(WrappedForward(module, enter, leave))
+            return
         self._handles += [
             module.register_forward_pre_hook(enter, with_kwargs=True),
             module.register_forward_hook(leave, always_call=True),
         ]
 
 
-def _ignore(_path: str, _args: tuple[Any, ...], _kwargs: dict[str, Any]) -> None:
+class WrappedForward:
+    """In place of a module's ``forward``, where a hook would change what the model computes."""
+
+    def __init__(self, module: nn.Module, enter: Callable[..., None], leave: Callable[..., None]):
+        self._module, self._enter, self._leave = module, enter, leave
+        self._forward = module.forward
+        module.__dict__["forward"] = self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the module as it is."""
+        self._enter(self._module, args, kwargs)
+        try:
+            return self._forward(*args, **kwargs)
+        finally:
+            self._leave(self._module, args, None)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A copy of the module is not watched."""
+        return types.MethodType(type(self._module).forward, memo[id(self._module)])
+
+    def remove(self) -> None:
+        """Leave the module as it was."""
+        if self._module.__dict__.get("forward") is self:
+            del self._module.__dict__["forward"]
+
+
+def _ignore(*_: Any) -> None:
     """The callback after close()."""
+
+
+def _nowhere() -> bool:
+    return False
 
 
 def _stacks(attention: Iterable[str]) -> set[str]:
@@ -145,29 +233,21 @@ def _stacks(attention: Iterable[str]) -> set[str]:
     return {"", *(path for path, count in inside.items() if count > 1)}
 
 
-def _needs_mode(module: nn.Module, path: str, attention: dict[str, nn.Module]) -> bool:
-    """True if a module's own code may compute attention with torch's functions."""
+def _steps_out(module: nn.Module, named: bool = False) -> bool:
+    """True if a module's own code may compute attention step by step with torch's operations.
+
+    Not followed: what goes through the attention interface of transformers, which has a door of its
+    own, and torch's own modules but the one for attention.
+    """
     kind: Any = type(module)
-    names = _names_in_code(kind)
-    if path in attention:
-        return "ALL_ATTENTION_FUNCTIONS" not in names
-    if type(module).__module__.startswith("torch.nn.modules"):
-        # While the mode is on, nn.TransformerEncoder does without its one fused operation.
-        return type(module).__name__.startswith("Transformer")
-    return "scaled_dot_product_attention" in names or "multi_head_attention_forward" in names
-
-
-@functools.cache
-def _names_in_code(kind: Any) -> frozenset[str]:
-    """Every global name and attribute that the methods of a module's class use."""
-    names: set[str] = set()
-    for base in kind.__mro__:
-        if base is nn.Module:
-            break
-        for member in vars(base).values():
-            code = getattr(inspect.unwrap(member) if callable(member) else None, "__code__", None)
-            names.update(getattr(code, "co_names", ()))
-    return frozenset(names)
+    if kind is nn.MultiheadAttention or kind.__module__ == "clearhead.layers.multi_head":
+        return True
+    if kind.__module__.startswith("torch.nn.modules"):
+        return False
+    names = names_in_code(kind)
+    if "forward" in names and any(_steps_out(child) for child in module.children()):
+        return True  # it calls a child's method, and no hook hears of that
+    return INTERFACE not in names and (named or may_attend(kind))
 
 
 def _has_own_door(module: nn.Module) -> bool:
@@ -175,6 +255,11 @@ def _has_own_door(module: nn.Module) -> bool:
     if type(module).__module__ != "clearhead.layers.multi_head":
         return False
     return not (module.training and bool(getattr(module, "dropout", 0.0)))
+
+
+def _first_shape(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...]:
+    given = next((part for part in (*args, *kwargs.values()) if isinstance(part, Tensor)), None)
+    return () if given is None or given.is_nested else tuple(given.shape)
 
 
 def _called_cross(
@@ -186,41 +271,3 @@ def _called_cross(
         key = args[1] if len(args) > 1 else kwargs.get("key")
         return key is not query and "self" not in path
     return any(isinstance(kwargs.get(name), Tensor) for name in _SOURCES)
-
-
-class Coverage:
-    """Attention modules that ran, and which of them were seen."""
-
-    def __init__(self, stack: ModuleStack) -> None:
-        self._stack = stack
-        self.seen: set[str] = set()  # paths of modules with at least one call seen
-        self.refused: dict[str, str] = {}  # path: why a call could not be reproduced
-
-    @property
-    def unseen(self) -> dict[str, str]:
-        """Paths of attention modules that ran but were not seen, each with the reason."""
-        silent = {
-            path: "computes attention by itself" for path in self._ran() if path not in self.seen
-        }
-        reasons = {path: f"was refused: {reason}" for path, reason in self.refused.items()}
-        return {**silent, **reasons}
-
-    @property
-    def missed(self) -> str:
-        """ "23 of 24 attention modules watched; `x.y.z` computes attention by itself", or ""."""
-        unseen = self.unseen
-        if not unseen:
-            return ""
-        ran = set(self._ran()) | self.seen | set(unseen)
-        reasons = [f"`{path}` {reason}" for path, reason in sorted(unseen.items())]
-        shown = reasons[:3] + ([f"and {len(reasons) - 3} more"] if len(reasons) > 3 else [])
-        return f"{len(ran) - len(unseen)} of {len(ran)} attention modules watched; " + "; ".join(
-            shown
-        )
-
-    def __str__(self) -> str:
-        ran = set(self._ran()) | self.seen
-        return self.missed or f"{len(ran)} of {len(ran)} attention modules watched"
-
-    def _ran(self) -> list[str]:
-        return sorted(self._stack.ran)

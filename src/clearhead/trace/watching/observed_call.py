@@ -1,14 +1,12 @@
-"""One attention call in one form, whatever the model calls its arguments, and who is notified."""
+"""One attention call in one form, whatever the model calls its arguments."""
 
 from __future__ import annotations
 
-import threading
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from clearhead.attention.masks import Block, Mask
 
@@ -34,7 +32,13 @@ class ObservedCall:
     after_dropout: bool = False  # ``weights`` are the ones after dropout
     repeated: bool = False  # the same weights were seen before, multiplied with something else
     cross: bool = False  # known to be cross-attention
-    fused: bool = False  # seen at a call of scaled_dot_product_attention
+    fused: bool = False  # computed by a fused kernel
+    dtype: torch.dtype | None = None  # of the model's computation, if not that of ``query``
+    fill: float | None = None  # the number that hidden scores got, where ``mask`` is boolean
+    places: dict[int, Any] | None = None  # where it ran, for each watcher, if that was earlier
+    calls: int = 1  # of the model, that it stands for
+    spelled: bool = False  # ``bias`` holds the logarithms of the model's own weights
+    inner: str = ""  # the name of the module inside the running one that it belongs to
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -45,7 +49,7 @@ class ObservedCall:
         """Mask and bias of some rows as one tensor to add to the scores; None if there is none."""
         queries, keys = self.sizes
         parts = []
-        for given in (self.mask, self.bias):
+        for given in (self.bias, self.mask):
             if given is not None:
                 part = given if given.shape[2] == 1 else given[:, :, rows.start : rows.stop]
                 parts.append(as_added(part, self.query.dtype))
@@ -59,6 +63,18 @@ class ObservedCall:
             parts.append(as_added(block.key() <= row, self.query.dtype)[None, None])
         return None if not parts else sum(parts[1:], parts[0])
 
+    def scored(self, scores: Tensor, rows: range) -> Tensor:
+        """The scores of some rows with all that is added to them; hidden ones as they became."""
+        if self.mask is None or self.mask.dtype != torch.bool or self.fill is None:
+            added = self.added(rows)
+            return scores if added is None else scores + added
+        bias, mask = (
+            part if part is None or part.shape[2] == 1 else part[:, :, rows.start : rows.stop]
+            for part in (self.bias, self.mask)
+        )
+        assert mask is not None
+        return torch.where(mask, scores if bias is None else scores + bias.detach(), self.fill)
+
 
 def as_added(given: Tensor, dtype: torch.dtype) -> Tensor:
     """A mask as numbers to add: 0 where it may attend, −∞ where not; numbers stay as they are."""
@@ -66,58 +82,3 @@ def as_added(given: Tensor, dtype: torch.dtype) -> Tensor:
         return given.detach()
     zero = torch.zeros((), dtype=dtype, device=given.device)
     return torch.where(given, zero, -torch.inf)
-
-
-class Watcher(Protocol):
-    """Receives the attention calls that the doors observe."""
-
-    def keep(self, observed: ObservedCall) -> None:
-        """Record one call."""
-
-    def refuse(self, reason: str) -> None:
-        """Note that a call ran which cannot be reproduced, and why."""
-
-    def module(self) -> nn.Module | None:
-        """The module that is running, if it belongs to the watched model."""
-
-
-class Active(threading.local):
-    """The watchers of this thread, and whether calls of torch's functions are observed right now.
-
-    While ``collected`` is a list, observed calls are only added to it: an outer door knows more
-    about the call and will notify the watchers itself.
-    """
-
-    watchers: tuple[Watcher, ...] = ()
-    collected: list[ObservedCall] | None = None
-    mode: AbstractContextManager[object] | None = None
-    depth = 0  # how many running modules need the mode
-
-    def notify(self, observed: ObservedCall) -> None:
-        """Pass a call to every watcher, or to the outer door."""
-        if self.collected is not None:
-            self.collected.append(observed)
-            return
-        for watcher in self.watchers:
-            watcher.keep(observed)
-
-    def refuse(self, reason: str) -> None:
-        """Report to every watcher that a call cannot be reproduced."""
-        for watcher in self.watchers:
-            watcher.refuse(reason)
-
-    def enter_mode(self) -> None:
-        """Observe calls of torch's functions from here on. That costs a microsecond each, so it
-        is done only while a module runs that may compute attention with them."""
-        if self.depth == 0 and self.mode is not None:
-            self.mode.__enter__()
-        self.depth += 1
-
-    def leave_mode(self) -> None:
-        """The opposite of :meth:`enter_mode`; they nest."""
-        self.depth -= 1
-        if self.depth == 0 and self.mode is not None:
-            self.mode.__exit__(None, None, None)
-
-
-ACTIVE = Active()

@@ -8,40 +8,69 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from clearhead.errors import InputError
+from clearhead.trace.probes import project
 from clearhead.trace.record import LayerFacts, LayerRecord
 from clearhead.trace.row_rules import crop_keys, filled_keys, is_causal
 from clearhead.trace.spill import Spill
+from clearhead.trace.watching.coverage import Coverage
+from clearhead.trace.watching.doors.happened import forget_sizes
+from clearhead.trace.watching.doors.unfused import follow_steps
 from clearhead.trace.watching.input_ids import InputIds
 from clearhead.trace.watching.layer_filter import LayerFilter
 from clearhead.trace.watching.layer_names import LayerNames
 from clearhead.trace.watching.log_sum_exp import log_sum_exp
 from clearhead.trace.watching.mask_rules import CallRules, RuleCache
-from clearhead.trace.watching.module_stack import Coverage, Frame, ModuleStack
+from clearhead.trace.watching.module_stack import Frame, ModuleStack
 from clearhead.trace.watching.observed_call import ObservedCall
+from clearhead.trace.watching.sample_check import formula_weights
 from clearhead.trace.watching.stitching import NewRows, Runs
 from clearhead.trace.watching.watched import Watched
+from clearhead.trace.watching.watchers import add_watcher, remove_watcher, watchers
 
 DROPOUT_NOTE = "weights before dropout"
+WRITTEN_OVER = "its queries or keys were written over later in the same forward"
 
 
 class Recorder:
     """Keeps the observed calls of one model as records, for one ``watch``."""
 
     def __init__(
-        self, model: nn.Module, wanted: LayerFilter, values: bool, tokenizer: object
+        self,
+        model: nn.Module,
+        wanted: LayerFilter,
+        values: bool,
+        tokenizer: object,
+        runs: int | None = None,
     ) -> None:
         self._wanted, self._values, self._tokenizer = wanted, values, tokenizer
-        self._stack = ModuleStack(model, self._entered)
+        self.open = True
+        self.fault: InputError | None = None  # raised when the block ends, not in the model
+        self._stack = ModuleStack(
+            model,
+            self._entered,
+            follow_steps,
+            self._is_here,
+            self._ran_elsewhere,
+        )
         self._names = LayerNames(self._stack.attention)
-        self._rules, self._runs, self._spill = RuleCache(), Runs(), Spill()
+        self._rules, self._runs, self._spill = RuleCache(), Runs(runs), Spill()
         self._ids = InputIds(self._names.two_stacks)
         self._coverage = Coverage(self._stack)
         self._latest: dict[str, LayerRecord] = {}  # by path
+        self._borrowed: list[tuple[Tensor, int, str]] = []  # kept without a copy, and their path
         self.seen = Watched(self._runs, self._spill, self._coverage)
+
+    def begin(self) -> None:
+        """Be notified of the calls of this context."""
+        add_watcher(self)
 
     def close(self) -> None:
         """Leave the model as it was, and say what was missed."""
+        remove_watcher(self)
         self._stack.close()
+        self.open = False
+        self._check_borrowed()
         self.seen.missed = self._coverage.missed
         asked = self._wanted.missing(self._names.known(), self._stack.ran)
         if asked and self._names.known():
@@ -53,33 +82,67 @@ class Recorder:
             if labels is not None:
                 self.seen.labels = labels
 
+    def place(self) -> Frame | None:
+        """Where in the model a call comes from that runs now; None: from elsewhere."""
+        return self._stack.place()
+
     def module(self) -> nn.Module | None:
         """The module that is running, if it belongs to the watched model."""
         place = self._stack.place()
         return None if place is None else place.module
 
-    def refuse(self, reason: str) -> None:
+    def refuse(self, reason: str, place: Frame | None = None) -> None:
         """Note that a call of the running module cannot be reproduced, and why."""
-        place = self._stack.place()
+        place = self._stack.place() if place is None else place
         if place is not None:
             self._coverage.refused[place.path] = reason
 
+    def happened(self) -> None:
+        """A product, a softmax and a product ran, whoever observed it."""
+        place = self._stack.place()
+        if place is not None and torch._C._current_graph_task_id() == -1:
+            self._coverage.happened[place.path] += 1
+
     def keep(self, observed: ObservedCall) -> None:
         """Record one call."""
-        place = self._stack.place()
+        place = (observed.places or {}).get(id(self)) or self._stack.place()
         if place is None:
             return  # of some other model
         if torch._C._current_graph_task_id() != -1:
             return  # gradient checkpointing computes the forward again, on the way back
-        with torch.no_grad(), torch._C.DisableTorchFunction():
+        if observed.inner:
+            path = f"{place.path}.{observed.inner}" if place.path else observed.inner
+            place = replace(place, path=path)
+        try:
             self._keep(place, observed)
+        except InputError as fault:
+            self.fault = self.fault or fault
+
+    def _is_here(self) -> bool:
+        return any(watcher is self for watcher in watchers())
+
+    def _ran_elsewhere(self, path: str) -> None:
+        if not watchers():  # another watch may see it
+            self._coverage.elsewhere.add(path)
 
     def _entered(self, path: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._rules.forget()
+        forget_sizes()
+        self._check_borrowed()
         if self._tokenizer is not None:
             in_encoder = self._names.in_encoder(path)
             self._ids.read(self._stack.forward, in_encoder, args, kwargs)
 
+    def _check_borrowed(self) -> None:
+        """Tensors that were kept as they are must still be what they were."""
+        for tensor, version, path in self._borrowed:
+            if tensor._version != version:
+                self._coverage.refused[path] = WRITTEN_OVER
+                self._runs.drop(path)
+        self._borrowed.clear()
+
     def _keep(self, place: Frame, observed: ObservedCall) -> None:
+        self._coverage.kept[place.path] += observed.calls
         if observed.repeated and place.path in self._latest:
             _note(self._latest[place.path], [DROPOUT_NOTE] if observed.dropout else [])
             return
@@ -90,6 +153,7 @@ class Recorder:
             return
         chosen = self._wanted.heads_of(name, observed.query.shape[1])
         notes, rows = self._new_rows(observed, cross, chosen)
+        self._path = place.path
 
         def new_record(occurrence: int) -> LayerRecord | None:
             name = self._names.name(place.path, cross, occurrence)
@@ -110,33 +174,34 @@ class Recorder:
         """The call as it is recorded: its mask as rules, a log-sum-exp, only the chosen heads."""
         rules = self._rules.of(observed)
         logsum = log_sum_exp(observed) if observed.logsum is None else observed.logsum.detach()
-        query, logsum = _with_uniform_rows(
-            observed.query.detach(), logsum, rules, observed.sizes[1]
-        )
+        query, logsum = _with_uniform_rows(observed.query.detach(), logsum, rules)
         piece = rules.piece
-        key, value = observed.key.detach(), observed.value
+        key, value, output = observed.key.detach(), observed.value, observed.output
+        value = None if value is None else value.detach()
         filled = None if cross else filled_keys(piece)
         if filled is not None:
             key, piece = key[:, :, :filled], crop_keys(piece, filled)
             value = None if value is None else value[:, :, :filled]
-        output = observed.output
+        if observed.dropout and value is not None:
+            # What the layer hands on is random; its own weights were compared when it ran.
+            output = _before_dropout(observed)
         if chosen is not None:
-            group = query.shape[1] // key.shape[1]
-            shared = [head // group for head in chosen]
-            query, logsum, piece = query[:, chosen], logsum[:, chosen], piece.heads(chosen)
-            key, value = key[:, shared], None if value is None else value[:, shared]
-            output = None if output is None else output[:, chosen]
-        if not self._values:
-            value = output = None
+            heads = observed.query.shape[1]
+            value, output = (_of_heads(part, chosen, heads) for part in (value, output))
+            query, key = _some_heads(query, chosen, heads), _some_heads(key, chosen, heads)
+            logsum, piece = logsum[:, chosen], piece.heads(chosen)
+        proven = output is not None and value is not None
         rows = NewRows(
             query,
             key,
-            None if value is None else value.detach(),
+            value if self._values else None,
             logsum,
-            None if output is None else output.detach(),
+            None if output is None or not self._values else output.detach(),
             piece,
             cross,
             self._stack.forward,
+            value_probe=project(value) if proven and value is not None else None,
+            output_probe=project(output) if proven and output is not None else None,
         )
         notes = [*rules.notes, *([DROPOUT_NOTE] if observed.dropout else [])]
         return notes, rows
@@ -162,7 +227,7 @@ class Recorder:
             value_dim=value.shape[3],
             scale=observed.scale,
             softcap=observed.softcap,
-            dtype=observed.query.dtype,
+            dtype=observed.dtype or observed.query.dtype,
             note="; ".join(notes),
         )
         sinks = observed.sinks
@@ -175,6 +240,8 @@ class Recorder:
             self._kept(rows.logsum),
             value=None if rows.value is None else self._kept(rows.value),
             output=None if rows.output is None else self._kept(rows.output),
+            value_probe=rows.value_probe,
+            output_probe=rows.output_probe,
             sinks=sinks,
             pieces=[rows.piece],
             head_numbers=None if chosen is None else tuple(chosen),
@@ -182,7 +249,29 @@ class Recorder:
 
     def _kept(self, tensor: Tensor) -> Tensor:
         """The tensor itself if its memory is its own and nobody changes it, otherwise a copy."""
-        return self._spill.keep(tensor, owned=_is_safe(tensor))
+        safe = _is_safe(tensor)
+        kept = self._spill.keep(tensor, owned=safe)
+        if safe and kept.data_ptr() == tensor.data_ptr() and tensor.numel():
+            self._borrowed.append((tensor, tensor._version, self._path))
+        return kept
+
+
+def _before_dropout(observed: ObservedCall) -> Tensor:
+    """Σ weight · value by the formula, as the layer would have it without dropout."""
+    assert observed.value is not None
+    weights = formula_weights(observed, range(observed.sizes[0]))
+    value = observed.value.detach().to(weights.dtype)
+    return weights @ value.repeat_interleave(weights.shape[1] // value.shape[1], dim=1)
+
+
+def _of_heads(part: Tensor | None, chosen: list[int], heads: int) -> Tensor | None:
+    return None if part is None else _some_heads(part, chosen, heads)
+
+
+def _some_heads(part: Tensor, chosen: list[int], heads: int) -> Tensor:
+    """The chosen heads, or the shared ones that they use."""
+    group = heads // part.shape[1]
+    return part[:, [head // group for head in chosen]]
 
 
 def _note(record: LayerRecord, notes: list[str]) -> None:
@@ -200,12 +289,10 @@ def _is_safe(tensor: Tensor) -> bool:
     return tensor.untyped_storage().nbytes() <= 1.25 * tensor.nbytes
 
 
-def _with_uniform_rows(
-    query: Tensor, logsum: Tensor, rules: CallRules, keys: int
-) -> tuple[Tensor, Tensor]:
-    """Rows in which a finite number masks every key: the model attends to all keys equally."""
-    if rules.uniform is None:
+def _with_uniform_rows(query: Tensor, logsum: Tensor, rules: CallRules) -> tuple[Tensor, Tensor]:
+    """Rows in which a finite number masks every key: the model attends equally to some keys."""
+    if rules.uniform is None or rules.equal_keys is None:
         return query, logsum
-    uniform = rules.uniform.expand(query.shape[0], -1)[:, None]  # (batch, 1, query)
-    log_keys = torch.tensor(float(keys), dtype=logsum.dtype, device=logsum.device).log()
-    return query.masked_fill(uniform[..., None], 0.0), torch.where(uniform, log_keys, logsum)
+    uniform = rules.uniform.expand(logsum.shape)
+    equal = rules.equal_keys.to(logsum.dtype).log().expand(logsum.shape)
+    return query.masked_fill(uniform[..., None], 0.0), torch.where(uniform, equal, logsum)

@@ -1,33 +1,42 @@
-"""A check on a few rows: the formula must give the weights that the model itself computed."""
+"""The formula must give the weights that the model itself computed, or these are kept instead."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from clearhead.trace.watching.observed_call import ObservedCall
 
-TOLERANCE = {torch.float16: 2e-2, torch.bfloat16: 3e-2}  # of weights that the model rounded
+TOLERANCE = {torch.float64: 1e-9, torch.float16: 2e-2, torch.bfloat16: 3e-2}
+FULL = 1 << 18  # weights up to which every row is compared at once; beyond, some rows now and all
+# of them by the proof
+SAMPLED_ROWS = 5
+MOST_SPELLED = 1 << 24  # weights of one call that may be kept as they came: 64 MB
 
 
 def matches_model(observed: ObservedCall) -> bool:
-    """True if the first, a middle and the last row of all heads equal the model's own weights."""
+    """True if the formula gives the model's own weights."""
     weights = observed.weights
-    if weights is None or not _fits(observed):
+    if weights is None or not _fits(observed) or weights.shape[:3] != observed.query.shape[:3]:
         return False
     queries, keys = observed.sizes
-    heads = observed.query.shape[1]
-    if weights.ndim == 3 and weights.shape[0] % heads == 0:
-        weights = weights.view(-1, heads, *weights.shape[1:])
-    if weights.ndim != 4 or weights.shape[:3] != observed.query.shape[:3]:
-        return False
-    limit = TOLERANCE.get(observed.query.dtype, 1e-4)
-    for row in sorted({0, queries // 2, queries - 1}):
-        ours = _row(observed, row)
-        theirs = weights[:, :, row, :keys].to(ours.dtype)
+    limit = TOLERANCE.get(observed.dtype or observed.query.dtype, 1e-5)
+    if weights.numel() <= FULL:
+        runs = [range(queries)]
+    else:
+        places = {round(i * (queries - 1) / (SAMPLED_ROWS - 1)) for i in range(SAMPLED_ROWS)}
+        runs = [range(row, row + 1) for row in sorted(places)]
+    for run in runs:
+        ours = formula_weights(observed, run)
+        theirs = weights[:, :, run.start : run.stop, :keys].to(ours.dtype)
         if observed.after_dropout and observed.dropout:
             ours = torch.where(theirs == 0, 0.0, ours / (1 - observed.dropout))
-        if ours.shape != theirs.shape or not bool((ours - theirs).abs().max() <= limit):
+        if ours.shape != theirs.shape:
+            return False
+        off = (ours - theirs).abs()  # NaN where the model has NaN: a row that sees nothing
+        if not bool(((off <= limit) | theirs.isnan()).all()):
             return False
     return True
 
@@ -39,22 +48,53 @@ def _fits(observed: ObservedCall) -> bool:
     return query.shape[0] == key.shape[0] and query.shape[1] % key.shape[1] == 0
 
 
-def _row(observed: ObservedCall, row: int) -> Tensor:
-    """The weights of one row, (batch, head, key), by the formula."""
+def formula_weights(observed: ObservedCall, rows: range) -> Tensor:
+    """Some rows of all heads, (batch, head, row, key), by the formula."""
     wide = torch.promote_types(observed.query.dtype, torch.float32)
-    query = observed.query[:, :, row : row + 1].detach().to(wide)
+    query = observed.query[:, :, rows.start : rows.stop].detach().to(wide)
     key = observed.key.detach().to(wide)
     group = query.shape[1] // key.shape[1]
-    grouped = query.reshape(
-        query.shape[0], -1, group, query.shape[3]
-    )  # (batch, kv_head, group, key_dim)
-    scores = (grouped @ key.transpose(2, 3)).flatten(1, 2) * observed.scale
+    # (batch, kv_head, group, row, key_dim)
+    grouped = query.reshape(query.shape[0], -1, group, *query.shape[2:])
+    scores = (grouped @ key[:, :, None].transpose(3, 4)).flatten(1, 2) * observed.scale
     if observed.softcap is not None:
         scores = observed.softcap * torch.tanh(scores / observed.softcap)
-    added = observed.added(range(row, row + 1))
-    if added is not None:
-        scores = scores + added[:, :, 0]
+    scores = observed.scored(scores, rows)
     if observed.sinks is not None:
-        sink = observed.sinks.detach().to(wide)[:, None].expand(*scores.shape[:2], 1)
+        sink = observed.sinks.detach().to(wide)[:, None, None].expand(*scores.shape[:3], 1)
         return torch.softmax(torch.cat([scores, sink], dim=-1), dim=-1)[..., :-1]
     return torch.softmax(scores, dim=-1).nan_to_num(0.0)
+
+
+def spelled_out(observed: ObservedCall) -> ObservedCall | str:
+    """The same call with the model's own weights as they came; or why they cannot be kept."""
+    weights = observed.weights
+    if weights is None or observed.dropout:
+        return "it computes attention in a way of its own"
+    if weights.numel() > MOST_SPELLED:
+        return (
+            f"its scores fit no formula, and its {weights.numel():,} weights are too many to keep"
+        )
+    wide = weights.detach().to(torch.promote_types(weights.dtype, torch.float32))
+    sums = wide.sum(dim=-1)
+    half = weights.dtype in (torch.float16, torch.bfloat16)
+    off = (sums - 1).abs() > (2e-2 if half else 1e-4)
+    if bool((off & (sums != 0) & ~sums.isnan()).any()) or bool((wide < 0).any()):
+        return "its weights do not sum to 1"
+    logs = wide.nan_to_num(0.0).log()
+    nothing = wide.new_zeros(())
+    return replace(
+        observed,
+        query=nothing.expand(*weights.shape[:3], 1),
+        key=nothing.expand(weights.shape[0], weights.shape[1], weights.shape[3], 1),
+        scale=1.0,
+        softcap=None,
+        sinks=None,
+        logsum=torch.where(sums > 0, sums.log(), 0.0),
+        mask=None,
+        rule=None,
+        from_start=False,
+        bias=logs,
+        fill=None,
+        spelled=True,
+    )

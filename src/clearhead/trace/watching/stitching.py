@@ -34,6 +34,8 @@ class NewRows:
     piece: RowRules
     cross: bool
     forward: int  # the number of the model's forward in which the call ran
+    value_probe: Float[Tensor, "batch kv_head key probe"] | None = None
+    output_probe: Float[Tensor, "batch head query probe"] | None = None
 
     @property
     def past(self) -> int:
@@ -44,6 +46,7 @@ class NewRows:
         """The part that a record does not have yet: the rows, and the keys from ``known`` on."""
         value = None if self.value is None else keep(self.value[:, :, known:])
         output = None if self.output is None else keep(self.output)
+        probe = self.value_probe
         return Chunk(
             keep(self.query),
             keep(self.key[:, :, known:]),
@@ -52,20 +55,28 @@ class NewRows:
             output,
             self.piece,
             parents,
+            None if probe is None else probe[:, :, known:],
+            self.output_probe,
         )
 
 
 class GrowingRecord:
     """A record to which later calls may add rows, and the last call that did."""
 
-    def __init__(self, record: LayerRecord, rows: NewRows) -> None:
+    def __init__(self, record: LayerRecord, rows: NewRows, *, leads: bool = True) -> None:
         self.record = record
+        self.leads = leads  # the first layer of its run: it tells sequences apart for all of them
+        self.oldest = rows.key[:, :, 0].clone()
         self.remember(rows)
 
     def remember(self, rows: NewRows) -> None:
         """Keep what the next call is compared with."""
         self.forward = rows.forward
         self.last_key = rows.key[:, :, -1].clone()
+
+    def first_key(self, dropped: int) -> Tensor | None:
+        """The oldest key that a call must still have; None where comparing would cost too much."""
+        return self.oldest if dropped == 0 else None
 
     def fits(self, rows: NewRows) -> bool:
         """True if the call has the shape and dtype of this record."""
@@ -98,14 +109,14 @@ class Continuation:
         record.append(self.rows.chunk(self.known, parents, keep))
         if self.lengths is not None:
             value = None if self.rows.value is None else keep(self.rows.value)
-            record.replace_keys(keep(self.rows.key), value)
+            record.replace_keys(keep(self.rows.key), value, self.rows.value_probe)
 
 
 def continuation(growing: GrowingRecord, rows: NewRows) -> Continuation | None:
     """How a call continues a record; None if it does not."""
     if not growing.fits(rows):
         return None
-    if rows.cross:
+    if rows.cross or _same_keys(growing, rows):
         return _cross_continuation(growing, rows)
     past, recorded = rows.past, growing.record.keys
     if past <= 0:
@@ -113,13 +124,37 @@ def continuation(growing: GrowingRecord, rows: NewRows) -> Continuation | None:
     if _lengths_differ(rows):
         return _ragged_continuation(growing, rows)
     before = rows.key[:, :, past - 1]
-    if past <= recorded and torch.equal(before, growing.last_key):
-        return Continuation(_shifted(rows, recorded - past), past)
+    dropped = recorded - past
+    goes_on = dropped >= 0 and torch.equal(before, growing.last_key)
+    if goes_on and _same_past(growing, rows, dropped):
+        return Continuation(_shifted(rows, dropped), past)
     if past == recorded:
-        return _beam_continuation(growing, rows, before)
-    if past < recorded and torch.equal(before, growing.record.key[:, :, past - 1]):
+        return _beam_continuation(growing, rows)
+    may_crop = dropped > 0 and rows.forward != growing.forward and growing.record.facts.causal
+    if may_crop and torch.equal(rows.key[:, :, :past], growing.record.key[:, :, :past]):
         return Continuation(rows, past, cropped=True)
     return None
+
+
+def _same_keys(growing: GrowingRecord, rows: NewRows) -> bool:
+    """True if the call has the very keys of the record and fewer or more queries than keys: it is
+    cross-attention, whatever the module is called."""
+    keys = rows.key.shape[2]
+    if keys != growing.record.keys or rows.query.shape[2] == keys:
+        return False
+    return torch.equal(rows.key[:, :, -1], growing.last_key)
+
+
+def _same_past(growing: GrowingRecord, rows: NewRows, dropped: int) -> bool:
+    """True if the earlier keys of a call are those of the record: the first ones, and with several
+    sequences all of them, as two beams may have the same last token."""
+    first = growing.first_key(dropped)
+    if first is not None and not torch.equal(rows.key[:, :, 0], first):
+        return False
+    if rows.key.shape[0] == 1 or not growing.leads:
+        return True
+    known = growing.record.key[:, :, dropped:]
+    return torch.equal(rows.key[:, :, : rows.past], known)
 
 
 def _cross_continuation(growing: GrowingRecord, rows: NewRows) -> Continuation | None:
@@ -127,17 +162,20 @@ def _cross_continuation(growing: GrowingRecord, rows: NewRows) -> Continuation |
     keys = rows.key.shape[2]
     if rows.forward == growing.forward or keys != growing.record.keys:
         return None
-    return Continuation(rows, keys) if torch.equal(rows.key[:, :, -1], growing.last_key) else None
+    same = torch.equal(rows.key, growing.record.key)
+    return Continuation(rows, keys) if same else None
 
 
-def _beam_continuation(
-    growing: GrowingRecord, rows: NewRows, before: Tensor
-) -> Continuation | None:
-    """Sequences that changed places: each one continues the one whose last key it has."""
-    same = (before[:, None] == growing.last_key[None]).flatten(2).all(dim=-1)  # (now, earlier)
-    if not bool(same.any(dim=1).all()):
-        return None
-    return Continuation(rows, rows.past, order=same.int().argmax(dim=1))
+def _beam_continuation(growing: GrowingRecord, rows: NewRows) -> Continuation | None:
+    """Sequences that changed places: each one continues the one whose keys it has."""
+    now, before = rows.key[:, :, : rows.past], growing.record.key
+    order = []
+    for sequence in now:
+        same = (before == sequence).flatten(1).all(dim=1)
+        if not bool(same.any()):
+            return None
+        order.append(int(same.int().argmax()))
+    return Continuation(rows, rows.past, order=torch.tensor(order, device=rows.key.device))
 
 
 def _lengths_differ(rows: NewRows) -> bool:
@@ -191,12 +229,15 @@ def _padded(flags: Tensor | None, space: tuple[int, int], *, fill: bool) -> Tens
 class Runs:
     """The records of every run; a run is a forward with all the calls that continue it."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most  # runs that are kept; None: all
+        self.dropped = 0  # earlier runs that were not kept
         self.records: list[LayerRecord] = []  # of the latest run; this very list grows
         self.earlier: list[list[LayerRecord]] = []
         self._growing: dict[tuple[str, int], GrowingRecord] = {}  # by path and occurrence
         self.first_forward = 0  # in which the latest run began
         self._parents: dict[int, Parents] = {}  # by forward
+        self._forked = -1  # the forward in which a cropped run was copied last
 
     def add(
         self, path: str, rows: NewRows, keep: Keep, new_record: Callable[[int], LayerRecord | None]
@@ -211,6 +252,9 @@ class Runs:
         while (growing := self._growing.get((path, occurrence))) is not None:
             found = continuation(growing, rows)
             if found is not None:
+                if found.cropped:
+                    self._fork(rows.forward)
+                    growing = self._growing[path, occurrence]
                 found.append_to(growing.record, parents, keep)
                 growing.remember(rows)
                 return growing.record
@@ -220,7 +264,7 @@ class Runs:
             occurrence += 1
         record = new_record(occurrence)
         if record is not None:
-            self._growing[path, occurrence] = GrowingRecord(record, rows)
+            self._growing[path, occurrence] = GrowingRecord(record, rows, leads=not self.records)
             self.records.append(record)
         return record
 
@@ -228,13 +272,35 @@ class Runs:
         """The earlier sequence that each sequence of a forward continues; None: its own."""
         return self._parents[forward].order if forward in self._parents else None
 
+    def drop(self, path: str) -> None:
+        """Forget what was recorded of a module in the latest run."""
+        self.records[:] = [record for record in self.records if record.facts.path != path]
+        self._growing = {name: held for name, held in self._growing.items() if name[0] != path}
+
     def forget(self) -> None:
         """Keep nothing of any run."""
         for held in (self.records, self.earlier, self._growing, self._parents):
             held.clear()
 
+    def _fork(self, forward: int) -> None:
+        """A cache was cropped: the run so far stays as it is, and a copy of it goes on."""
+        if self._forked == forward:
+            return
+        self._forked = forward
+        for growing in self._growing.values():
+            growing.record = growing.record.copy()
+        held = {growing.record.facts.name: growing.record for growing in self._growing.values()}
+        self._keep_run([held.get(record.facts.name, record) for record in self.records])
+
+    def _keep_run(self, records: list[LayerRecord]) -> None:
+        """The latest run becomes an earlier one; these records are the latest now."""
+        self.earlier.append(list(self.records))
+        while self._most is not None and len(self.earlier) >= self._most:
+            self.earlier.pop(0)
+            self.dropped += 1
+        self.records[:] = records
+
     def _begin_run(self, forward: int) -> None:
         self.first_forward = forward
-        self.earlier.append(list(self.records))
-        self.records.clear()
+        self._keep_run([])
         self._growing.clear()

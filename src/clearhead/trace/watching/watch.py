@@ -22,13 +22,13 @@ from torch import nn
 from clearhead.attention.observers import OBSERVERS
 from clearhead.errors import InputError
 from clearhead.kernels.freed_memory import keep_freed_memory
-from clearhead.trace.watching.attention_mode import AttentionMode
+from clearhead.trace.watching.doors.kernels import KERNELS
 from clearhead.trace.watching.doors.own import own_call
 from clearhead.trace.watching.doors.transformers import close_door, open_door, refuse_kernel
 from clearhead.trace.watching.layer_filter import LayerFilter
-from clearhead.trace.watching.observed_call import ACTIVE
 from clearhead.trace.watching.recorder import Recorder
 from clearhead.trace.watching.watched import Watched
+from clearhead.trace.watching.watchers import watchers
 
 
 @contextmanager
@@ -39,6 +39,7 @@ def watch(
     heads: int | str | Iterable[int | str] | None = None,
     values: bool = False,
     tokenizer: object = None,
+    runs: int | None = None,
 ) -> Iterator[Watched]:
     """See every attention call of ``model`` that runs in the block, in this thread.
 
@@ -47,9 +48,10 @@ def watch(
             pipeline); its ``.tokenizer`` is then used, too.
         layers: only these: numbers, names ("L16", "E3", "C0") or module paths.
         heads: only these: numbers, or names ("L16H5").
-        values: keep v and the layer's own output as well, which ``seen.verify`` and
-            ``.output()`` need for their last step.
+        values: keep v and the layer's own output as well, which ``.output()`` needs.
+            ``seen.verify`` does without them.
         tokenizer: gives rows and columns their tokens, from the ids that the model reads.
+        runs: how many runs to keep, the latest; None keeps all of them.
 
     Yields:
         The :class:`~clearhead.trace.watching.watched.Watched`, which fills while the block runs and
@@ -68,36 +70,47 @@ def watch(
     >>> seen["L0H1"].row(3)
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
 
-    The model's outputs are those of the unwatched run, bit for bit, and it is left as it was. (One
-    exception: ``nn.TransformerEncoder`` in eval mode without gradients runs as one fused operation
-    that cannot be observed. Watched, it takes its ordinary path: equal but for rounding, and with
-    numbers instead of zeros at padding.) Watches may be nested; other threads are not seen. What
-    was not seen is named in ``seen.missed`` and ``seen.coverage``.
+    The model's outputs are those of the unwatched run, bit for bit, and it is left as it was. If
+    something fails in watching, the model goes on. Watches may be nested or overlap; a task or a
+    thread is seen if it runs in a copy of this context. What was not seen is named in
+    ``seen.missed`` and ``seen.coverage``.
     """
     module = _module_of(model)
     _refuse(module)
     if tokenizer is None and not isinstance(model, nn.Module):
         tokenizer = getattr(model, "tokenizer", None)
     keep_freed_memory()
-    recorder = Recorder(module, LayerFilter(layers, heads), values, tokenizer)
+    recorder = Recorder(module, LayerFilter(layers, heads), values, tokenizer, _checked(runs))
     with ExitStack() as exits:
         exits.callback(recorder.close)
-        _enter_thread(recorder, exits)
+        _open_doors(recorder, exits)
         yield recorder.seen
+    if recorder.fault is not None:
+        raise recorder.fault
 
 
-def _enter_thread(recorder: Recorder, exits: ExitStack) -> None:
-    """Open the doors of this thread, and close them in the opposite order."""
-    watchers, observers = ACTIVE.watchers, OBSERVERS.watching
-    exits.callback(setattr, ACTIVE, "watchers", watchers)
-    exits.callback(setattr, OBSERVERS, "watching", observers)
-    ACTIVE.watchers = (*watchers, recorder)
+def _open_doors(recorder: Recorder, exits: ExitStack) -> None:
+    """Open the doors for this context; each watch closes them for itself alone."""
+    recorder.begin()
+    if own_call not in OBSERVERS.watching:
+        OBSERVERS.watching = (*OBSERVERS.watching, own_call)
+    exits.callback(_close_own_door)
     open_door()
     exits.callback(close_door)
-    if not watchers:
-        OBSERVERS.watching = (*observers, own_call)
-        ACTIVE.mode = AttentionMode()
-        exits.callback(setattr, ACTIVE, "mode", None)
+    KERNELS.open()
+    exits.callback(KERNELS.close)
+
+
+def _close_own_door() -> None:
+    """With the last watch of this context; a watch that is still open needs it."""
+    if len(watchers()) <= 1:
+        OBSERVERS.watching = tuple(known for known in OBSERVERS.watching if known is not own_call)
+
+
+def _checked(runs: int | None) -> int | None:
+    if runs is not None and (isinstance(runs, bool) or not isinstance(runs, int) or runs < 1):
+        raise InputError(f"runs counts the runs that are kept and must be 1 or more; got {runs!r}.")
+    return runs
 
 
 def _module_of(model: Any) -> nn.Module:

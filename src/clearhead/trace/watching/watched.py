@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clearhead.trace.seen import Seen
 from clearhead.trace.spill import Spill
-from clearhead.trace.watching.module_stack import Coverage
+from clearhead.trace.watching.coverage import Coverage
 from clearhead.trace.watching.stitching import Runs
 
 
@@ -25,12 +25,19 @@ class Watched(Seen):
         """Every run, oldest first; the last one is what ``seen`` itself shows."""
         return [*(Seen(list(records), missed=self.missed) for records in self._runs.earlier), self]
 
+    @property
+    def nbytes(self) -> int:
+        """The size of all runs in bytes, in memory and on the disk."""
+        earlier = (record for records in self._runs.earlier for record in records)
+        return super().nbytes + sum(record.nbytes for record in earlier)
+
     def close(self) -> None:
         """Forget the records of every run, and remove the files of long traces."""
         super().close()
         self._runs.forget()
 
     def _parts(self) -> list[str]:
-        earlier = len(self._runs.earlier)
-        shown = [f"the last of {earlier + 1} runs"] if earlier else []
+        earlier, dropped = len(self._runs.earlier), self._runs.dropped
+        shown = [f"the last of {earlier + dropped + 1} runs"] if earlier + dropped else []
+        shown += [f"{dropped} of them not kept"] if dropped else []
         return [*super()._parts(), *shown]

@@ -1,20 +1,23 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 
 from clearhead.attention.dot_product import attention
 from clearhead.attention.observers import OBSERVERS
 from clearhead.trace.watching.doors import own
-from clearhead.trace.watching.observed_call import ACTIVE, ObservedCall
+from clearhead.trace.watching.observed_call import ObservedCall
+from clearhead.trace.watching.watchers import collecting
 
 
 @pytest.fixture
-def observed(monkeypatch: pytest.MonkeyPatch) -> list[ObservedCall]:
-    calls: list[ObservedCall] = []
-    monkeypatch.setattr(ACTIVE, "collected", calls)
-    monkeypatch.setattr(OBSERVERS, "watching", (own.own_call,))
-    return calls
+def observed() -> Iterator[list[ObservedCall]]:
+    OBSERVERS.watching = (own.own_call,)
+    with collecting() as calls:
+        yield calls
+    OBSERVERS.watching = ()
 
 
 def test_a_call_of_ours_is_described(observed: list[ObservedCall]) -> None:

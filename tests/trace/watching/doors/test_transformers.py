@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from clearhead.errors import InputError
 from clearhead.trace.watching.doors import transformers as door
-from clearhead.trace.watching.observed_call import ACTIVE, ObservedCall
+from clearhead.trace.watching.watchers import collecting
 
 
 def eager(
@@ -17,23 +17,17 @@ def eager(
     return (weights @ value).transpose(1, 2), weights
 
 
-@pytest.fixture
-def observed(monkeypatch: pytest.MonkeyPatch) -> list[ObservedCall]:
-    calls: list[ObservedCall] = []
-    monkeypatch.setattr(ACTIVE, "collected", calls)
-    return calls
-
-
-def test_an_eager_function_is_described_if_its_weights_agree(observed: list[ObservedCall]) -> None:
+def test_an_eager_function_is_described_by_its_arguments_or_its_weights() -> None:
     torch.manual_seed(0)
     query, key, value = (torch.randn(2, 3, n, 11) for n in (5, 7, 7))
     module = nn.Module().eval()
-    output, weights = door._observed(eager, module, query, key, value, None, scaling=0.3)
-    [call] = observed
-    assert call.scale == 0.3 and call.weights is weights and call.output is not None
-    assert torch.equal(call.output, output.transpose(1, 2))
-    door._observed(eager, module, query, key, value, None, scaling=0.3, wrong=1.2)
-    assert len(observed) == 1  # its weights are not those of the formula
+    with collecting() as observed:
+        output, weights = door._observed(eager, module, query, key, value, None, scaling=0.3)
+        door._observed(eager, module, query, key, value, None, scaling=0.3, wrong=1.2)
+    first, second = observed
+    assert first.scale == 0.3 and first.weights is weights and first.output is not None
+    assert torch.equal(first.output, output.transpose(1, 2)) and not first.spelled
+    assert second.spelled  # its weights are not those of the formula
 
 
 @pytest.mark.parametrize("name", ["flash_attention_2", "flex_attention", "paged|sdpa"])

@@ -1,16 +1,19 @@
 """The doors: the places at which ``watch`` observes attention calls.
 
-A *door* is a function through which attention calls pass. While a model is watched, the door runs
-the call exactly as it would run otherwise, describes it as an
+A *door* is a place through which attention calls pass. While a model is watched, the call runs
+exactly as it would run otherwise. The door then describes it as an
 :class:`~clearhead.trace.watching.observed_call.ObservedCall` and notifies the watchers of the
-thread. There are four:
+context. There are five, and one that only counts:
 
-=====================================  =======================================================
-``own``                                ``clearhead.attention``
-``sdpa``                               ``torch.nn.functional.scaled_dot_product_attention``
-``transformers``                       the attention interface of ``transformers``
-``unfused`` (with ``unfused_steps``)   matmul, softmax, matmul, written in the model's own code
-=====================================  =======================================================
+=======================================  =====================================================
+``own``                                  ``clearhead.attention``
+``transformers``                         the attention interface of ``transformers``
+``kernels`` (with ``sdpa``)              torch's fused kernels, in the dispatcher
+``fast_path``                            torch's layers that run as one operation
+``unfused`` (``unfused_steps``,          matmul, softmax, matmul, written in the model's own code
+``joined_heads``)
+``happened``                             counts what ran, so that what was missed can be named
+=======================================  =====================================================
 
 Nothing here is public.
 """

@@ -6,14 +6,18 @@ from torch import Tensor
 
 from clearhead.attention.call import Call
 from clearhead.trace.watching.log_sum_exp import with_sinks
-from clearhead.trace.watching.observed_call import ACTIVE, ObservedCall
+from clearhead.trace.watching.observed_call import ObservedCall
+from clearhead.trace.watching.watchers import notify, observe
 
 
 def own_call(call: Call, output: Tensor, logsum: Tensor | None) -> None:
     """Notify the watchers of a call of our own attention."""
-    if call.query.numel() == 0 or call.key.shape[2] == 0:
-        return
-    ACTIVE.notify(
+    if call.query.numel() and call.key.shape[2]:
+        observe(_notify, call, output, logsum)
+
+
+def _notify(call: Call, output: Tensor, logsum: Tensor | None) -> None:
+    notify(
         ObservedCall(
             call.query,
             call.key,

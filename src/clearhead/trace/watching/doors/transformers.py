@@ -16,8 +16,16 @@ import torch
 from torch import Tensor, nn
 
 from clearhead.errors import InputError
-from clearhead.trace.watching.observed_call import ACTIVE, ObservedCall
-from clearhead.trace.watching.sample_check import matches_model
+from clearhead.trace.watching.doors.unfused import follow_steps, steps_paused
+from clearhead.trace.watching.observed_call import ObservedCall
+from clearhead.trace.watching.sample_check import matches_model, spelled_out
+from clearhead.trace.watching.watchers import (
+    collecting,
+    is_watching,
+    notify,
+    observe,
+    refuse,
+)
 
 _LOCK = threading.Lock()
 _open = 0
@@ -69,9 +77,8 @@ def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def get_interface(self: Any, attn_implementation: str, default: Any) -> Callable[..., Any]:
         function = original(self, attn_implementation, default)
-        if not ACTIVE.watchers:
+        if not is_watching():
             return function  # type: ignore[no-any-return]
-        refuse_kernel(attn_implementation)
         return functools.partial(_observed, function)
 
     return get_interface
@@ -79,21 +86,35 @@ def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _observed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call the model's function as it is, then notify the watchers of what it computed."""
-    outer, ACTIVE.collected = ACTIVE.collected, []
-    ACTIVE.enter_mode()
-    try:
-        result = function(*args, **kwargs)
-        inner = ACTIVE.collected
-    finally:
-        ACTIVE.leave_mode()
-        ACTIVE.collected = outer
-    with torch.no_grad(), torch._C.DisableTorchFunction():
-        observed = _merged(inner, result, *args, **kwargs)
-    if observed is None:
-        ACTIVE.refuse("it computes attention in a way of its own")
-    else:
-        ACTIVE.notify(observed)
+    with collecting() as inner, steps_paused():
+        end = follow_steps() if _takes_steps(*args, **kwargs) else None
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            if end is not None:
+                end()
+    observe(_notify, inner, result, args, kwargs)
     return result
+
+
+def _takes_steps(*args: Any, **kwargs: Any) -> bool:
+    """True if no fused kernel takes the call, as far as the arguments tell: it has dropout, or
+    values of another width than the keys."""
+    if len(args) < 4 or not all(isinstance(part, Tensor) for part in args[1:4]):
+        return False
+    module, query, _, value = args[:4]
+    dropout = bool(kwargs.get("dropout")) and getattr(module, "training", False)
+    return dropout or query.shape[-1] != value.shape[-1]
+
+
+def _notify(
+    inner: list[ObservedCall], result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    observed = _merged(inner, result, *args, **kwargs)
+    if isinstance(observed, str):
+        refuse(observed)
+    else:
+        notify(observed)
 
 
 def _merged(
@@ -111,33 +132,54 @@ def _merged(
     softcap: float | None = None,
     s_aux: Tensor | None = None,
     **_: Any,
-) -> ObservedCall | None:
+) -> ObservedCall | str:
     """The arguments of the interface, completed by what the kernel inside reported."""
-    fused = inner[0] if len(inner) == 1 and inner[0].fused else None
-    if fused is not None:
-        if key.shape[1] < fused.key.shape[1] and key.shape[2] >= fused.key.shape[2]:
-            keys = fused.key.shape[2]  # repeated for every query head, or cut to what is filled
-            fused.key, fused.value = key[:, :, :keys], value[:, :, :keys]
-        if position_bias is not None and not fused.from_start and attention_mask is not None:
-            keys = fused.key.shape[2]
-            fused.mask, fused.bias = attention_mask[..., :keys], position_bias[..., :keys]
-        return fused
+    if len(inner) == 1:
+        return _completed(inner[0], key, value, attention_mask)
     weights = result[1] if isinstance(result, tuple) and len(result) > 1 else None
-    if isinstance(weights, Tensor) and query.ndim == key.ndim == 4:
-        known = ObservedCall(
-            query,
-            key,
-            value,
-            scale=query.shape[-1] ** -0.5 if scaling is None else float(scaling),
-            output=result[0].transpose(1, 2),
-            mask=None if attention_mask is None else attention_mask[..., : key.shape[2]],
-            bias=position_bias,
-            softcap=softcap,
-            sinks=None if s_aux is None else s_aux.detach().flatten(),
-            dropout=dropout if module.training else 0.0,
-            weights=weights,
-            after_dropout=True,
-        )
-        if matches_model(known):
-            return known
-    return inner[0] if len(inner) == 1 else None
+    if not isinstance(weights, Tensor) or not query.ndim == key.ndim == weights.ndim == 4:
+        return OWN_WAY
+    keys = min(key.shape[2], weights.shape[3])
+    known = ObservedCall(
+        query,
+        key[:, :, :keys],
+        value[:, :, :keys],
+        scale=query.shape[-1] ** -0.5 if scaling is None else float(scaling),
+        output=result[0].transpose(1, 2),
+        mask=None if attention_mask is None else _mask(attention_mask, keys),
+        bias=None if position_bias is None else position_bias[..., :keys],
+        softcap=softcap,
+        sinks=None if s_aux is None else s_aux.detach().flatten(),
+        dropout=dropout if module.training else 0.0,
+        weights=weights,
+        after_dropout=True,
+    )
+    return known if matches_model(known) else spelled_out(known)
+
+
+OWN_WAY = "it computes attention in a way of its own"
+
+
+def _completed(
+    found: ObservedCall, key: Tensor, value: Tensor, mask: Tensor | None
+) -> ObservedCall:
+    """What the kernel got may be copies: keys repeated for every query head, a mask as numbers."""
+    keys = found.key.shape[2]
+    if found.fused and key.shape[1] < found.key.shape[1] and key.shape[2] >= keys:
+        group = found.key.shape[1] // key.shape[1]
+        last = (found.key[:, ::group, -1], key[:, :, keys - 1].to(found.key.dtype))
+        if torch.equal(*last):
+            dtype = found.key.dtype
+            found.key = key[:, :, :keys].to(dtype)
+            if found.value is not None:
+                found.value = value[:, :, :keys].to(dtype)
+    if mask is not None and found.mask is not None and mask.dtype == torch.bool:
+        mine = _mask(mask, keys)
+        if mine.shape == found.mask.shape and torch.equal(mine, found.mask == 0):
+            found.mask = mine  # the same object in every layer
+    return found
+
+
+def _mask(mask: Tensor, keys: int) -> Tensor:
+    """The mask as it was passed (its rules are known then), or without keys that are not there."""
+    return mask if mask.shape[-1] == keys else mask[..., :keys]

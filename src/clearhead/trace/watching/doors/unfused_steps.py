@@ -1,4 +1,4 @@
-"""The torch operations between query · key and the output, and what each does to the scores."""
+"""The operations between query · key and the output, and what each does to the scores."""
 
 from __future__ import annotations
 
@@ -7,183 +7,349 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from clearhead.trace.watching.doors.unfused import Step, Trail, UnfusedDoor
+from clearhead.trace.watching.axis_digits import (
+    Label,
+    heads_joined,
+    is_whole,
+    label_of,
+    permuted,
+    sizes_of,
+    viewed,
+)
+from clearhead.trace.watching.doors.unfused import Part, Pending, Step, Trail, UnfusedMode
 from clearhead.trace.watching.mask_rules import MASKED
 
+Found = Trail | Pending | None
 
-def _product(door: UnfusedDoor, result: Tensor, args: tuple[Any, ...], _: Any) -> Trail | None:
-    if len(args) < 2 or not isinstance(args[1], Tensor):
-        return None
+
+def _product(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
     left, right = args[0], args[1]
-    trail = door.trail(left)
-    if trail is not None and trail.weights is not None:
-        door.finish(trail, right, result)
+    trail = mode.trail(left)
+    if trail is not None and trail.kind == "weights":
+        return _second_product(mode, trail, left, right, result)
+    return _first_product(left, right)
+
+
+def _first_product(left: Tensor, right: Tensor) -> Trail:
+    if left.ndim == 2:
+        left, right = left[None], right[None]
+        label = label_of("znm", (1, left.shape[1], right.shape[2]))[1:]
+    else:
+        label = label_of("znm", (left.shape[0], left.shape[1], right.shape[2]))
+    return Trail(left, right.transpose(1, 2), label)
+
+
+def _second_product(
+    mode: UnfusedMode, trail: Trail, weights: Tensor, value: Tensor, output: Tensor
+) -> Found:
+    label = trail.label
+    if not is_whole(label[-1], "m", trail.key.shape[1]):
         return None
-    if trail is None and left.ndim == right.ndim and left.ndim in (3, 4):
-        return Trail(left, right.transpose(-1, -2))
-    return None
+    if weights.ndim == 2:
+        weights, value, label = weights[None], value[None], ((), *label)
+        output = output[None]
+    wide = (*label[:2], *label_of("d", (value.shape[2],)))
+    return mode.finish(Pending(trail, weights, value, output, wide))
 
 
 def _sum_and_product(
-    _door: UnfusedDoor, _result: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Trail | None:
-    given = [*args, *(kwargs[name] for name in ("batch1", "batch2") if name in kwargs)]
-    if len(given) != 3 or given[0].ndim != 3:
-        return None
-    added, left, right = given
+    mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Found:
+    added, left, right = args[:3]
     beta, alpha = kwargs.get("beta", 1), kwargs.get("alpha", 1)
-    trail = Trail(left, right.transpose(-1, -2), scale=float(alpha))
-    return trail if beta == 0 else replace(trail, added=(added if beta == 1 else added * beta,))
+    if beta == 0:
+        earlier = mode.trail(left)
+        if earlier is not None and earlier.kind == "weights" and alpha == 1:
+            return _second_product(mode, earlier, left, right, result)
+    trail = replace(_first_product(left, right), scale=float(alpha))
+    if beta == 0:
+        return trail
+    numbers = added if beta == 1 else added * beta
+    return replace(trail, added=(_part(numbers, result, trail.label),))
 
 
-def _einsum(door: UnfusedDoor, result: Tensor, args: tuple[Any, ...], _: Any) -> Trail | None:
-    operands = args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:]
-    if not isinstance(args[0], str) or len(operands) != 2:
+def _times(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
+    trail, factor = _operand(mode, args)
+    if trail is None:
         return None
-    inputs, _arrow, out = args[0].replace(" ", "").partition("->")
-    left, _comma, right = inputs.partition(",")
-    if "." in args[0] or len(out) != 4 or not len(left) == len(right) == 4:
-        return None
-    first, second = operands
-    trail = door.trail(first)
-    if trail is not None and trail.weights is not None:
-        queries, keys = left[-2], left[-1]
-        width = next((sign for sign in right if sign not in left), None)
-        if width is None or keys in out or keys not in right:
-            return None
-        value = second.permute(*(right.index(sign) for sign in (*left[:2], keys, width)))
-        output = result.permute(*(out.index(sign) for sign in (*left[:2], queries, width)))
-        door.finish(trail, value, output)
-        return None
-    width = next((sign for sign in left if sign in right and sign not in out), None)
-    if width is None or out[-2] not in left or out[-1] not in right:
-        return None
-    wanted = ((left, out[:2] + out[-2] + width), (right, out[:2] + out[-1] + width))
-    if any(set(have) != set(want) for have, want in wanted):
-        return None
-    query, key = (
-        part.permute(*(have.index(sign) for sign in want))
-        for part, (have, want) in zip((first, second), wanted, strict=True)
-    )
-    return Trail(query, key)
-
-
-def _times(door: UnfusedDoor, _result: Tensor, args: tuple[Any, ...], _: Any) -> Trail | None:
-    trail, factor = _operand(door, args)
+    if trail.kind == "weights":
+        return _dropped_by_hand(mode, trail, factor)
     number = _number(factor)
-    if trail is None or number is None or trail.weights is not None or number <= 0:
-        return None
-    return _scaled(trail, number)
+    if number is not None and trail.kind == "scores":
+        return _scaled(trail, number)
+    return _row_factor(trail, result, factor)
 
 
-def _divided(door: UnfusedDoor, _result: Tensor, args: tuple[Any, ...], _: Any) -> Trail | None:
-    trail, number = door.trail(args[0]), _number(args[1]) if len(args) > 1 else None
-    if trail is None or number is None or trail.weights is not None or number <= 0:
+def _row_factor(trail: Trail, result: Tensor, factor: Any) -> Trail | None:
+    """Numbers for each row, such as a head's temperature, belong to the queries."""
+    if not isinstance(factor, Tensor) or not _same_shape(trail, result):
         return None
-    return _scaled(trail, 1 / number)
+    per_row = factor.ndim == 0 or factor.shape[-1] == 1
+    if not per_row or trail.kind != "scores" or trail.capped is not None or trail.hidden:
+        return replace(trail, opaque=True)
+    part = _part(factor, result, trail.label)
+    added = tuple(Part(each.tensor * factor, each.label) for each in trail.added)
+    return replace(trail, factors=(*trail.factors, part), added=added)
+
+
+def _divided(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
+    trail = mode.trail(args[0])
+    if trail is None or len(args) < 2 or kwargs.get("rounding_mode") is not None:
+        return None
+    if args[0].data_ptr() in mode.noise and not isinstance(args[1], Tensor):
+        return None
+    if trail.kind == "exp" and isinstance(args[1], Tensor):
+        summed = mode.sums.get(args[1].data_ptr())
+        return replace(trail, kind="weights") if summed == _source(trail) else None
+    number = _number(args[1])
+    if trail.kind == "scores" and number is not None and number != 0:
+        return _scaled(trail, 1 / number)
+    if isinstance(args[1], Tensor) and trail.kind == "scores":
+        return _row_factor(trail, result, args[1].reciprocal())
+    return None
 
 
 def _scaled(trail: Trail, number: float) -> Trail:
-    added = tuple(part * number for part in trail.added)
+    if trail.hidden or number <= 0:
+        return replace(trail, opaque=True)
+    added = tuple(Part(part.tensor * number, part.label) for part in trail.added)
+    if trail.capped is not None:
+        return replace(trail, capped=trail.capped * number, added=added)
     return replace(trail, scale=trail.scale * number, added=added)
 
 
-def _plus(
-    door: UnfusedDoor, _result: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Trail | None:
-    trail, other = _operand(door, args)
-    if trail is None or trail.weights is not None or kwargs.get("alpha", 1) != 1:
+def _tanh(mode: UnfusedMode, _result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
+    trail = mode.trail(args[0])
+    if trail is None or trail.kind != "scores":
         return None
-    if not isinstance(other, Tensor) or other.numel() == 1:
+    if trail.added or trail.hidden or trail.factors or trail.capped is not None:
+        return replace(trail, opaque=True)
+    return replace(trail, capped=1.0)
+
+
+def _plus(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
+    trail, other = _operand(mode, args)
+    if trail is None or trail.kind != "scores":
+        return None
+    return _shifted(trail, result, other, float(kwargs.get("alpha", 1)))
+
+
+def _minus(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
+    trail = mode.trail(args[0])
+    if trail is None or trail.kind != "scores" or len(args) < 2:
+        return None
+    return _shifted(trail, result, args[1], -float(kwargs.get("alpha", 1)))
+
+
+def _shifted(trail: Trail, result: Tensor, other: Any, sign: float) -> Trail | None:
+    if not _same_shape(trail, result):
+        return None
+    if not isinstance(other, Tensor) or other.ndim == 0 or other.shape[-1] == 1:
         return trail  # the same for all keys: softmax does not notice
-    return replace(trail, added=(*trail.added, other))
+    numbers = other if sign == 1 else other * sign
+    return replace(trail, added=(*trail.added, _part(numbers, result, trail.label)))
 
 
-def _minus(
-    door: UnfusedDoor, _result: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Trail | None:
-    trail = door.trail(args[0])
-    if trail is None or trail.weights is not None or len(args) < 2 or kwargs:
-        return None
-    other = args[1]
-    if not isinstance(other, Tensor) or other.shape[-1:] in (torch.Size([1]), torch.Size([])):
-        return trail  # the row's maximum, say
-    return replace(trail, added=(*trail.added, -other))
-
-
-def _filled(
-    door: UnfusedDoor, _result: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Trail | None:
-    trail = door.trail(args[0])
+def _filled(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
+    trail = mode.trail(args[0])
     hidden = args[1] if len(args) > 1 else kwargs.get("mask")
     number = _number(args[2] if len(args) > 2 else kwargs.get("value"))
     if trail is None or number is None or not isinstance(hidden, Tensor):
         return None
-    if trail.weights is not None:
-        return trail if number == 0 else None
-    blind = number == 0 and hidden.shape[-1] == 1  # a harmless row for one that sees nothing
-    if blind:
-        return trail
-    return replace(trail, hidden=(*trail.hidden, hidden)) if number < MASKED else None
+    if trail.kind == "weights":
+        return trail  # what is multiplied with the values decides
+    return _hide(trail, result, hidden, number)
 
 
-def _where(door: UnfusedDoor, _result: Tensor, args: tuple[Any, ...], _: Any) -> Trail | None:
+def _hide(trail: Trail, result: Tensor, hidden: Tensor, number: float) -> Trail | None:
+    if trail.kind != "scores" or not _same_shape(trail, result):
+        return None
+    if number == 0 and hidden.shape[-1] == 1:
+        return trail  # a harmless row for one that sees nothing
+    if number > MASKED or (trail.hidden and trail.fill != number):
+        return replace(trail, opaque=True)
+    part = _part(hidden, result, trail.label)
+    return replace(trail, hidden=(*trail.hidden, part), fill=number)
+
+
+def _where(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
     if len(args) != 3:
         return None
-    trail, number = door.trail(args[1]), _number(args[2])
-    if trail is None or number is None or trail.weights is not None or number >= MASKED:
-        return None
-    return replace(trail, hidden=(*trail.hidden, ~args[0]))
+    for scores, other, shown in ((args[1], args[2], args[0]), (args[2], args[1], ~args[0])):
+        trail = mode.trail(scores)
+        if trail is None:
+            continue
+        if trail.kind == "weights":
+            return trail
+        number = _number(other)
+        if number is not None:
+            return _hide(trail, result, ~shown, number)
+        return replace(trail, opaque=True) if _same_shape(trail, result) else None
+    return None
 
 
-def _at_least(door: UnfusedDoor, _result: Tensor, args: tuple[Any, ...], _: Any) -> Trail | None:
+def _at_least(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
     """No score below the smallest number: what is hidden stays hidden."""
-    trail, other = _operand(door, args)
-    lowest = _number(other) if isinstance(other, Tensor) else None
-    return trail if lowest is not None and lowest < MASKED else None
-
-
-def _same(door: UnfusedDoor, _result: Tensor, args: tuple[Any, ...], _: Any) -> Trail | None:
-    return door.trail(args[0])
-
-
-def _reshaped(door: UnfusedDoor, result: Tensor, args: tuple[Any, ...], _: Any) -> Trail | None:
-    trail, before = door.trail(args[0]), args[0].shape
-    if trail is None or result.shape[-2:] != before[-2:] or result.ndim not in (3, 4):
+    trail, other = _operand(mode, args)
+    lowest = _number(kwargs.get("min", other))
+    if trail is None or not _same_shape(trail, result):
         return None
-    if result.ndim == 4 and len(before) == 3:
-        return replace(trail, heads=result.shape[1])
-    return trail
+    beyond = kwargs.get("max", args[2] if len(args) > 2 else None) is not None
+    if lowest is not None and lowest < -1e30 and not beyond:
+        return trail
+    return replace(trail, opaque=True)
 
 
-def _softmax(
-    door: UnfusedDoor, result: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Trail | None:
-    trail = door.trail(args[0])
+def _same(mode: UnfusedMode, _result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
+    return mode.entry(args[0])
+
+
+def _moved(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], change: Any) -> Found:
+    """A tensor on a trail whose axes are reshaped or permuted."""
+    entry = mode.entry(args[0])
+    if entry is None:
+        return None
+    label = entry.label if isinstance(entry, Trail) else (entry.joined or entry.label)
+    moved = _relabelled(label, args[0], result, change)
+    if moved is None or sizes_of(moved) != tuple(result.shape):
+        return None
+    if isinstance(entry, Trail):
+        return replace(entry, label=moved)
+    entry.joined = moved
+    if heads_joined(moved):
+        mode.complete(entry)
+        return None
+    return entry
+
+
+def _relabelled(label: Label, before: Tensor, result: Tensor, change: Any) -> Label | None:
+    if sizes_of(label) != tuple(before.shape):
+        return None
+    if change is None:
+        return viewed(label, tuple(result.shape))
+    return permuted(label, change)
+
+
+def _view(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
+    return _moved(mode, result, args, None)
+
+
+def _permute(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
+    order = tuple(place % result.ndim for place in args[1])
+    return _moved(mode, result, args, order)
+
+
+def _transpose(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
+    order = list(range(result.ndim))
+    one, two = (args[1] % result.ndim, args[2] % result.ndim) if len(args) > 2 else (0, 1)
+    order[one], order[two] = order[two], order[one]
+    return _moved(mode, result, args, tuple(order))
+
+
+def _together(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
+    """Outputs side by side along their width: heads that were computed one by one."""
+    axis = kwargs.get("dim", args[1] if len(args) > 1 else 0)
+    parts = [mode.entry(part) for part in args[0]] if isinstance(args[0], list | tuple) else []
+    stacked = result.ndim > args[0][0].ndim
+    if len(parts) > 1 and (stacked or axis in (-1, result.ndim - 1)):
+        found = [part for part in parts if isinstance(part, Pending)]
+        if len(found) == len(parts):
+            mode.join(found)
+    return None
+
+
+def _expand(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
+    return mode.entry(args[0]) if result.shape == args[0].shape else None
+
+
+def _softmax(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
+    trail = mode.trail(args[0])
     axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
-    if trail is None or trail.weights is not None or axis not in (-1, result.ndim - 1):
+    if trail is None or trail.kind != "scores" or axis not in (-1, result.ndim - 1):
         return None
-    return replace(trail, weights=result)
+    if not is_whole(trail.label[-1], "m", trail.key.shape[1]):
+        return None
+    return replace(trail, kind="weights")
 
 
-def _dropped(
-    door: UnfusedDoor, _result: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Trail | None:
-    trail = door.trail(args[0])
+def _log_softmax(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
+    found = _softmax(mode, result, args, kwargs)
+    return replace(found, kind="log") if isinstance(found, Trail) else None
+
+
+def _exp(mode: UnfusedMode, _result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
+    trail = mode.trail(args[0])
+    if trail is None or trail.kind not in ("scores", "log"):
+        return None
+    if not is_whole(trail.label[-1], "m", trail.key.shape[1]):
+        return None
+    return replace(trail, kind="exp" if trail.kind == "scores" else "weights")
+
+
+def _row_sum(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
+    trail = mode.trail(args[0])
+    if trail is not None and trail.kind == "exp" and result.shape[-1] == 1:
+        mode.sums[result.data_ptr()] = _source(trail)
+    return None
+
+
+def _source(trail: Trail) -> Any:
+    """What an exponential was taken of: two of the same scores are the same."""
+    numbers = tuple(part.tensor.data_ptr() for part in (*trail.added, *trail.hidden))
+    return (trail.query.data_ptr(), trail.key.data_ptr(), trail.scale, numbers)
+
+
+def _dropped(mode: UnfusedMode, _result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
+    trail = mode.trail(args[0])
+    if trail is None or trail.kind != "weights":
+        return None
     share = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
-    training = kwargs.get("training", args[2] if len(args) > 2 else True)
-    if trail is None or trail.weights is None or not training or share == 0:
-        return trail if trail is not None and trail.weights is not None else None
-    return replace(trail, dropout=float(share))
+    training = kwargs.get("train", args[2] if len(args) > 2 else True)
+    return replace(trail, dropout=float(share)) if training is not False and share else trail
 
 
-def _operand(door: UnfusedDoor, args: tuple[Any, ...]) -> tuple[Trail | None, Any]:
+def _bernoulli(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
+    """Dropout without gradients: a mask of zeros and ones that is multiplied with the weights."""
+    share = args[1] if len(args) > 1 else kwargs.get("p")
+    if isinstance(share, float):
+        mode.noise[result.data_ptr()] = share
+    return None
+
+
+def _dropped_by_hand(mode: UnfusedMode, trail: Trail, factor: Any) -> Trail | None:
+    if not isinstance(factor, Tensor):
+        return None
+    kept = mode.noise.get(factor.data_ptr())
+    if kept is None and _same_shape(trail, factor):
+        largest = float(factor.max())  # zeros and 1/(1 − share), drawn elsewhere
+        if largest >= 1 and bool(((factor == 0) | (factor == largest)).all()):
+            kept = 1 / largest
+    return None if kept is None else replace(trail, dropout=1 - kept)
+
+
+def opaque(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
+    """Any other operation: scores of the same shape are followed on, though not understood."""
+    trail = mode.trail(args[0])
+    if trail is None or trail.kind != "scores" or not _same_shape(trail, result):
+        return None
+    return replace(trail, opaque=True) if result.is_floating_point() else None
+
+
+def _operand(mode: UnfusedMode, args: tuple[Any, ...]) -> tuple[Trail | None, Any]:
     if len(args) < 2:
-        return None, None
-    trail = door.trail(args[0])
-    return (trail, args[1]) if trail is not None else (door.trail(args[1]), args[0])
+        return mode.trail(args[0]), None
+    trail = mode.trail(args[0])
+    return (trail, args[1]) if trail is not None else (mode.trail(args[1]), args[0])
+
+
+def _same_shape(trail: Trail, result: Tensor) -> bool:
+    return sizes_of(trail.label) == tuple(result.shape)
+
+
+def _part(tensor: Tensor, result: Tensor, label: Label) -> Part:
+    """Numbers that were broadcast to the scores, with as many axes as they have."""
+    return Part(tensor[(None,) * (result.ndim - tensor.ndim)], label)
 
 
 def _number(given: Any) -> float | None:
@@ -193,31 +359,38 @@ def _number(given: Any) -> float | None:
 
 
 def _steps() -> dict[Any, Step]:
-    """Each followed function of torch, by all the names under which torch reports its calls."""
-    tables: list[tuple[Step, str]] = [
-        (_product, "matmul bmm __matmul__"),
+    """Each followed operation of torch, with its variants that write in place."""
+    table: list[tuple[Step, str]] = [
+        (_product, "bmm mm"),
         (_sum_and_product, "baddbmm"),
-        (_einsum, "einsum"),
-        (_times, "mul mul_ multiply __mul__ __rmul__ __imul__"),
-        (_divided, "div div_ divide true_divide __truediv__ __itruediv__"),
-        (_plus, "add add_ __add__ __radd__ __iadd__"),
-        (_minus, "sub sub_ __sub__ __isub__"),
+        (_times, "mul mul_ multiply"),
+        (_divided, "div div_ true_divide"),
+        (_plus, "add add_"),
+        (_minus, "sub sub_"),
+        (_tanh, "tanh tanh_"),
         (_filled, "masked_fill masked_fill_"),
         (_where, "where"),
-        (_at_least, "max maximum"),
-        (_same, "to float half bfloat16 double type type_as contiguous clone nan_to_num detach"),
-        (_reshaped, "view reshape unflatten flatten"),
-        (_softmax, "softmax"),
-        (_dropped, "dropout"),
+        (_at_least, "maximum clamp clamp_ clamp_min clamp_min_"),
+        (_same, "_to_copy clone detach alias nan_to_num nan_to_num_ lift_fresh"),
+        (_view, "view _unsafe_view unsqueeze squeeze _reshape_alias reshape"),
+        (_permute, "permute"),
+        (_transpose, "transpose t"),
+        (_expand, "expand"),
+        (_together, "cat stack"),
+        (_softmax, "_softmax _safe_softmax"),
+        (_log_softmax, "_log_softmax"),
+        (_exp, "exp exp_"),
+        (_row_sum, "sum"),
+        (_dropped, "native_dropout dropout"),
+        (_bernoulli, "bernoulli_ bernoulli"),
     ]
-    steps: dict[Any, Step] = {}
-    for step, names in tables:
-        for name in names.split():
-            for home in (torch, Tensor, functional):
-                function = getattr(home, name, None)
-                if function is not None:
-                    steps[function] = step
-    return steps
+    return {
+        getattr(torch.ops.aten, name): step
+        for step, names in table
+        for name in names.split()
+        if hasattr(torch.ops.aten, name)
+    }
 
 
 STEPS = _steps()
+MOVES = (_view, _permute, _transpose, _product, _together)  # they change what axes mean

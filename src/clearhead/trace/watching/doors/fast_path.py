@@ -1,0 +1,114 @@
+"""The fast path of ``nn.MultiheadAttention`` and ``nn.TransformerEncoderLayer``.
+
+In eval mode without gradients torch computes the whole layer as one operation, which gives neither
+queries nor keys. It runs as it is; queries, keys and values are projected once more beside it, from
+the operation's own input and weights. The attention that they give is taken through the rest of the
+operation, and must arrive at what the operation returned: otherwise the call is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from clearhead.trace.watching.observed_call import ObservedCall
+from clearhead.trace.watching.watchers import notify, refuse
+
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4}
+_CAUSAL, _PADDING = 0, 1  # kinds of masks, as torch numbers them
+
+
+def multi_head_call(given: dict[str, Any], result: Any) -> None:
+    """``nn.MultiheadAttention`` on its fast path."""
+    crossing = given["key"] is not given["query"]
+    given, output = _padded(given, result[0], "query", "key", "value")
+    parts = [given[name] for name in ("query", "key", "value")]
+    observed = _call(given, parts, given["num_head"])
+    observed.cross = crossing
+    _notify_if_right(observed, _projected(observed, given), output)
+
+
+def encoder_layer_call(given: dict[str, Any], result: Tensor) -> None:
+    """``nn.TransformerEncoderLayer`` on its fast path."""
+    given, result = _padded(given, result, "src")
+    states = given["src"]
+    first, second = (
+        (given[f"norm_weight_{number}"], given[f"norm_bias_{number}"]) for number in (1, 2)
+    )
+    width, eps = (states.shape[-1],), given["eps"]
+    read = functional.layer_norm(states, width, *first, eps) if given["norm_first"] else states
+    observed = _call(given, [read, read, read], given["num_heads"])
+    observed.inner = "self_attn"
+    after = states + _projected(observed, given)
+    if not given["norm_first"]:
+        after = functional.layer_norm(after, width, *first, eps)
+    inner = functional.layer_norm(after, width, *second, eps) if given["norm_first"] else after
+    hidden = functional.linear(inner, given["ffn_weight_1"], given["ffn_bias_1"])
+    hidden = functional.gelu(hidden) if given["use_gelu"] else functional.relu(hidden)
+    after = after + functional.linear(hidden, given["ffn_weight_2"], given["ffn_bias_2"])
+    if not given["norm_first"]:
+        after = functional.layer_norm(after, width, *second, eps)
+    _notify_if_right(observed, after, result)
+
+
+def _padded(given: dict[str, Any], result: Tensor, *names: str) -> tuple[dict[str, Any], Tensor]:
+    """Rows of different lengths, which torch packs into nested tensors, padded again."""
+    if not given[names[0]].is_nested:
+        return given, result
+    lengths = given[names[0]]._nested_tensor_size()[:, 0]
+    padded = {name: torch.nested.to_padded_tensor(given[name], 0.0) for name in names}
+    padded_result = torch.nested.to_padded_tensor(result, 0.0)
+    places = torch.arange(padded[names[0]].shape[1])
+    padding = places >= lengths[:, None]
+    return given | padded | {"mask": padding, "mask_type": _PADDING}, padded_result
+
+
+def _call(given: dict[str, Any], parts: list[Tensor], heads: int) -> ObservedCall:
+    """Queries, keys and values as the operation projects them; the output as they give it."""
+    weights, biases = given["qkv_weight"].chunk(3), given["qkv_bias"].chunk(3)
+    query, key, value = (
+        functional.linear(part, weight, bias).unflatten(-1, (heads, -1)).transpose(1, 2)  # type: ignore[no-untyped-call]
+        for part, weight, bias in zip(parts, weights, biases, strict=True)
+    )
+    mask = _visible(given.get("mask"), given.get("mask_type"))
+    output = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    return ObservedCall(
+        query,
+        key,
+        value,
+        scale=query.shape[-1] ** -0.5,
+        output=output,
+        mask=mask,
+    )
+
+
+def _visible(mask: Tensor | None, kind: int | None) -> Tensor | None:
+    """torch's mask (True = may not attend), with four axes and our meaning."""
+    if mask is None:
+        return None
+    hidden = mask.bool()
+    if kind == _CAUSAL and hidden.ndim == 2:
+        hidden = hidden[None, None]
+    elif kind == _PADDING and hidden.ndim == 2:
+        hidden = hidden[:, None, None]
+    return ~hidden
+
+
+def _projected(observed: ObservedCall, given: dict[str, Any]) -> Tensor:
+    assert observed.output is not None
+    joined = observed.output.transpose(1, 2).flatten(2)
+    return functional.linear(joined, given["proj_weight"], given["proj_bias"])
+
+
+def _notify_if_right(observed: ObservedCall, ours: Tensor, theirs: Tensor) -> None:
+    """Rows at padding do not count: the fast path computes nothing for them."""
+    limit = TOLERANCE.get(theirs.dtype, 5e-2) * max(1.0, float(theirs.abs().nan_to_num().max()))
+    real = theirs.ne(0).any(dim=-1)
+    wrong = ((ours - theirs).abs().amax(dim=-1) > limit) & real  # NaN counts as right: a blind row
+    if bool(wrong.any()):
+        refuse("torch's fast path computed something that its weights do not explain")
+        return
+    notify(observed)

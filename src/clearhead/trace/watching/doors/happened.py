@@ -1,0 +1,67 @@
+"""What happened, counted by the kernels: a product, a softmax and a product are attention.
+
+This door keeps nothing. It tells the watchers that attention ran, wherever in the model and under
+whatever name, so that what no other door kept can be named. A softmax whose result, or something
+of its size, goes into a product counts.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any
+
+from torch import Tensor
+
+from clearhead.trace.watching.watchers import watchers
+
+
+class _Sizes:
+    """How many numbers the products and softmaxes of the running forward had."""
+
+    def __init__(self) -> None:
+        self.products: set[int] = set()
+        self.softmaxes: dict[int, int] = {}  # numbers: how many softmaxes of that size are open
+
+
+_SIZES: ContextVar[_Sizes | None] = ContextVar("sizes", default=None)
+
+
+def forget_sizes() -> None:
+    """Another forward begins."""
+    _SIZES.set(_Sizes())
+
+
+def product_ran(given: dict[str, Any], result: Tensor) -> None:
+    """A batched product: the first of an attention, or its last."""
+    sizes = _SIZES.get()
+    if sizes is None:
+        return
+    opened = 0
+    for part in (given.get("self"), given.get("mat2")):
+        opened += 0 if part is None else sizes.softmaxes.pop(part.numel(), 0)
+    for _ in range(opened):
+        for watcher in watchers():
+            watcher.happened()
+    sizes.products.add(result.numel())
+
+
+def sum_and_product_ran(given: dict[str, Any], result: Tensor) -> None:
+    """baddbmm: the product is of its second and third argument."""
+    product_ran({"self": given["batch1"], "mat2": given["batch2"]}, result)
+
+
+def softmax_ran(_given: dict[str, Any], result: Tensor) -> None:
+    """A softmax with three axes or more may have come from any product; with two it is more often
+    a router's or a classifier's, and counts only if a batched product had its size."""
+    sizes = _SIZES.get()
+    count = result.numel()
+    if sizes is not None and (result.ndim > 2 or count in sizes.products):
+        sizes.softmaxes[count] = sizes.softmaxes.get(count, 0) + 1
+
+
+def exponential_ran(_given: dict[str, Any], result: Tensor) -> None:
+    """An exponential: of scores, if a product of this size ran before."""
+    sizes = _SIZES.get()
+    count = result.numel()
+    if sizes is not None and count in sizes.products and result.ndim > 1:
+        sizes.softmaxes[count] = 1

@@ -1,0 +1,143 @@
+"""Who watches in this context, and how a door notifies them without ever disturbing the model.
+
+A context is what ``contextvars`` means by it: an asyncio task has its own, a thread starts with an
+empty one unless it is given a copy. Watches that overlap without being nested, or that end in
+another order than they began in, do not know of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import nn
+
+from clearhead.attention.observers import OBSERVERS
+from clearhead.trace.watching.module_stack import Frame
+from clearhead.trace.watching.observed_call import ObservedCall
+
+
+@runtime_checkable
+class Watcher(Protocol):
+    """Receives the attention calls that the doors observe."""
+
+    @property
+    def open(self) -> bool:
+        """False once its block has ended, in whatever context that was."""
+
+    def keep(self, observed: ObservedCall) -> None:
+        """Record one call."""
+
+    def refuse(self, reason: str, place: Frame | None = None) -> None:
+        """Note that a call ran which cannot be reproduced, and why."""
+
+    def happened(self) -> None:
+        """Note that attention ran, whoever observed it."""
+
+    def place(self) -> Frame | None:
+        """Where in the model a call comes from that runs now; None: from elsewhere."""
+
+    def module(self) -> nn.Module | None:
+        """The module that is running, if it belongs to the watched model."""
+
+
+_WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
+_COLLECTED: ContextVar[list[ObservedCall] | None] = ContextVar("collected", default=None)
+_BUSY: ContextVar[bool] = ContextVar("busy", default=False)  # what an observer computes itself
+
+
+def add_watcher(watcher: Watcher) -> None:
+    """Notify one more."""
+    _WATCHERS.set((*watchers(), watcher))
+
+
+def remove_watcher(watcher: Watcher) -> None:
+    """Notify all but this one from now on."""
+    _WATCHERS.set(tuple(other for other in watchers() if other is not watcher))
+
+
+def watchers() -> tuple[Watcher, ...]:
+    """The open watchers of this context."""
+    found = _WATCHERS.get()
+    return found if all(watcher.open for watcher in found) else tuple(w for w in found if w.open)
+
+
+def is_watching() -> bool:
+    """True if a call that runs now is to be observed."""
+    return bool(_WATCHERS.get()) and not _BUSY.get() and not OBSERVERS.computing
+
+
+def notify(observed: ObservedCall) -> None:
+    """Pass a call to every watcher, or to the outer door that collects calls."""
+    collected = _COLLECTED.get()
+    if collected is not None:
+        collected.append(observed)
+        return
+    for watcher in watchers():
+        watcher.keep(observed)
+
+
+def refuse(reason: str) -> None:
+    """Report to every watcher that a call cannot be reproduced; an outer door may know better."""
+    if _COLLECTED.get() is None:
+        for watcher in watchers():
+            watcher.refuse(reason)
+
+
+def mark_place() -> dict[int, Frame]:
+    """Where a call comes from that will be reported later, for each watcher."""
+    places = ((watcher, watcher.place()) for watcher in watchers())
+    return {id(watcher): place for watcher, place in places if place is not None}
+
+
+def refuse_at(places: dict[int, Frame], reason: str) -> None:
+    """Like :func:`refuse`, for a call that ran earlier."""
+    if _COLLECTED.get() is None:
+        for watcher in watchers():
+            if id(watcher) in places:
+                watcher.refuse(reason, places[id(watcher)])
+
+
+@contextmanager
+def collecting() -> Iterator[list[ObservedCall]]:
+    """Calls that are observed in the block go into a list only: this door knows more of them."""
+    calls: list[ObservedCall] = []
+    token = _COLLECTED.set(calls)
+    try:
+        yield calls
+    finally:
+        _COLLECTED.reset(token)
+
+
+@contextmanager
+def unobserved() -> Iterator[None]:
+    """Nothing that runs in the block is observed: it is part of something that is."""
+    token = _BUSY.set(True)
+    try:
+        yield
+    finally:
+        _BUSY.reset(token)
+
+
+def observe(action: Callable[..., Any], *args: Any) -> Any:
+    """Run what an observer does. It is not observed itself, leaves no trace in the model's graph,
+    and whatever fails in it becomes a reason for a missed call: the model goes on."""
+    if _BUSY.get():
+        return None
+    token = _BUSY.set(True)
+    try:
+        with ExitStack() as guards:
+            guards.enter_context(torch.no_grad())
+            guards.enter_context(torch._C.DisableTorchFunction())
+            if torch.is_autocast_enabled("cpu"):
+                guards.enter_context(torch.autocast("cpu", enabled=False))
+            return action(*args)
+    except Exception as error:
+        first = (str(error).splitlines() or [""])[0][:120]
+        refuse(f"watching it failed: {type(error).__name__}: {first}")
+    finally:
+        _BUSY.reset(token)
+    return None

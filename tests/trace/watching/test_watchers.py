@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from clearhead.trace.watching.observed_call import ObservedCall
+from clearhead.trace.watching.watch import watch
+from clearhead.trace.watching.watchers import (
+    add_watcher,
+    collecting,
+    is_watching,
+    notify,
+    observe,
+    remove_watcher,
+    watchers,
+)
+
+
+class Spy:
+    """A watcher that writes down what it hears."""
+
+    def __init__(self) -> None:
+        self.open, self.calls, self.reasons = True, list[Any](), list[str]()
+
+    def keep(self, observed: ObservedCall) -> None:
+        self.calls.append(observed)
+
+    def refuse(self, reason: str, place: object = None) -> None:
+        self.reasons.append(reason)
+
+    def happened(self) -> None: ...
+
+    def place(self) -> None: ...
+
+    def module(self) -> None: ...
+
+
+def call() -> ObservedCall:
+    states = torch.zeros(1, 1, 2, 3)
+    return ObservedCall(states, states, states, scale=1.0, output=states)
+
+
+def test_calls_go_to_open_watchers_or_to_the_outer_door() -> None:
+    spy = Spy()
+    add_watcher(spy)
+    with collecting() as calls:
+        notify(call())
+    assert len(calls) == 1 and spy.calls == []
+    notify(call())
+    spy.open = False
+    notify(call())
+    assert len(spy.calls) == 1 and watchers() == ()
+    remove_watcher(spy)
+    assert not is_watching()
+
+
+def test_whatever_fails_in_an_observer_becomes_a_reason() -> None:
+    spy = Spy()
+    add_watcher(spy)
+
+    def fail() -> None:
+        assert not is_watching()  # what an observer computes is not observed
+        raise ValueError("odd\nand long")
+
+    observe(fail)
+    remove_watcher(spy)
+    assert spy.reasons == ["watching it failed: ValueError: odd"]
+
+
+class Net(nn.Module):
+    def forward(self, states: Tensor) -> Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(states, states, states)
+
+
+STATES = torch.randn(1, 2, 5, 8)
+
+
+def test_watches_may_end_in_any_order() -> None:
+    one, two = Net(), Net()
+    first, second = watch(one), watch(two)
+    seen, also = first.__enter__(), second.__enter__()
+    one(STATES)
+    first.__exit__(None, None, None)
+    two(STATES)
+    second.__exit__(None, None, None)
+    assert len(seen.layers) == len(also.layers) == 1 and watchers() == ()
+    with watch(one) as again:
+        one(STATES)
+    assert len(again.layers) == 1
+
+
+def test_tasks_see_their_own() -> None:
+    async def run(net: Net, wait: float) -> int:
+        with watch(net) as seen:
+            await asyncio.sleep(wait)
+            net(STATES)
+            await asyncio.sleep(0.02 - wait)
+        return len(seen.runs)
+
+    async def both() -> list[int]:
+        net = Net()
+        return list(await asyncio.gather(run(net, 0.01), run(net, 0.0), run(Net(), 0.005)))
+
+    assert asyncio.run(both()) == [1, 1, 1]
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_a_thread_is_seen_in_a_copy_of_the_context_and_named_otherwise(copied: bool) -> None:
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(1))
+
+        def forward(self, states: Tensor) -> Tensor:
+            return torch.nn.functional.scaled_dot_product_attention(states, states, states)
+
+    net = nn.Sequential(Attention())
+    with watch(net) as seen, torch.no_grad():
+        context = contextvars.copy_context()
+        run = (lambda: context.run(net, STATES)) if copied else (lambda: net(STATES))
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    assert len(seen.layers) == int(copied)
+    assert ("`0` ran in another thread or task" in seen.missed) is not copied
