@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from watched.events import attention_of
 from watched.subject import Made, Subject, called
 
 WIDTH, HEADS = 48, 6
@@ -104,7 +105,15 @@ def _encoder() -> Made:
     padding = torch.zeros(2, 13, dtype=torch.bool)
     padding[1, 10:] = True
     encoder = nn.TransformerEncoder(_layer(nn.TransformerEncoderLayer), 2)
-    return called(encoder, _x(), src_key_padding_mask=padding)
+    made = called(encoder, _x(), src_key_padding_mask=padding)
+
+    def weights() -> list[Tensor]:
+        """Its fast path packs the batch: rows at padding do not run."""
+        with attention_of(encoder) as found:
+            made.run()
+        return [event.weights * ~padding[:, None, :, None] for event in found.events]
+
+    return replace(made, weights=weights)
 
 
 def _decoder() -> Made:

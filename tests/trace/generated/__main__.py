@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import signal
 import sys
 import time
 from collections import Counter, defaultdict
@@ -101,10 +102,14 @@ def collected(given: argparse.Namespace) -> list[Outcome]:
     """All outcomes; an interrupted run keeps those that it has."""
     found: list[Outcome] = []
     kinds, began = Counter[str](), time.monotonic()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         for one in outcomes(given.count, given.seed, given.first, given.jobs, given.lies or None):
             found.append(one)
             kinds[one.kind] += 1
+            if not one.good:
+                sys.stderr.write(f"\n{one.kind}: {one.detail}\n  {one.spec}\n")
             if len(found) % 20 == 0 or len(found) == given.count:
                 progress(len(found), given.count, kinds, began)
     except KeyboardInterrupt:
