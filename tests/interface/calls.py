@@ -330,7 +330,6 @@ def _files() -> dict[str, Call]:
         ),
         "Tokenizer.piece": _method(subjects.tokenizer, "piece", id=3),
         "Tokenizer.id": _method(subjects.tokenizer, "id", piece="a"),
-        "Tokenizer.check_ids": _method(subjects.tokenizer, "check_ids", ids=lambda: [3, 5]),
         "Tokenizer.check_id": _method(subjects.tokenizer, "check_id", id=3),
         "Tokenizer.check_ids": _method(subjects.tokenizer, "check_ids", ids=[3, 5, 4]),
         "Tokenizer.stream": _method(

@@ -47,7 +47,6 @@ NOT_CALLED = frozenset(
         "Property.named", "PropertyFamily.named",  # called with a sentence, by counting
         "Seen.require", "Seen.unknown_layer",  # make errors
         "Session.runner",  # called by generate
-        "masks.near_keys",  # of checked arguments
         "ScoreTable.cases", "ScoreTable.score", "ScoreTable.variant",  # by place, for views
     }
 )  # fmt: skip
