@@ -70,8 +70,6 @@ def cases(names: Sequence[str] | None = None) -> Iterator[Case]:
         if names is not None and name not in names:
             continue
         for argument in _arguments(name, call):
-            if f"{function_of(name)}.{argument}" in ELSEWHERE:
-                continue
             for value, make in SINGLE.items():
                 if (f"{function_of(name)}.{argument}", value) in LONG:
                     continue
@@ -262,26 +260,13 @@ def confined() -> Iterator[None]:
             resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-# Numbers of the generation, whose walk is that of tests/generation.
-ELSEWHERE = frozenset(
-    {
-        *(
-            f"generate.{name}"
-            for name in (
-                *("max_tokens", "temperature", "top_k", "top_p", "min_p", "typical", "stop"),
-                *("repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias"),
-                *("seed", "samples", "alternatives", "speculate"),
-            )
-        ),
-        *(f"beam_search.{name}" for name in ("beams", "best", "max_tokens", "length_penalty")),
-    }
-)
 # Valid, and long: the reference text of Python, a model of the usual size.
-LONG = frozenset((("train.texts", "None"), ("train.model", "None"), ("train.tokenizer", "None")))
+LONG = frozenset((("train.texts", "None"), ("train.model", "None")))
 # Arguments that are functions of the caller: what they raise is the caller's own.
 FUNCTIONS = frozenset(
     {
         *("MultiHeadAttention.activation", "MultiHeadAttention.norm", "load.progress"),
+        "why.progress",
         *("roles.progress", "roles.forward", "roles.spacy"),
         *("Property.targets", "PropertyFamily.members"),
     }

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from torch.nn import Module
-
 from clearhead.arguments import flag, shown
 from clearhead.arguments import text as text_argument
 from clearhead.checkpoints.load import Loaded, load
@@ -96,7 +94,7 @@ def why(
         raise InputError(f"text is a text or a list of token ids; got {type(text).__name__}.")
     if effects is not None:
         effects = flag("effects", effects)
-    if progress is not None and (not callable(progress) or isinstance(progress, type | Module)):
+    if progress is not None and not callable(progress):
         raise InputError(f"progress must be a function; got {shown(progress)}.")
     made = make_why(
         loaded, text, token=token, instead=instead, position=position, source=source,
