@@ -32,3 +32,20 @@ def test_an_observer_sees_call_and_output() -> None:
             torch.ones(5, 5).triu(1).bool(), -torch.inf
         )
         torch.testing.assert_close(logsum, scores.logsumexp(-1))
+
+
+def test_observers_leave_in_any_order() -> None:
+    first: list[object] = []
+    second: list[object] = []
+    states = torch.randn(1, 2, 3, 5)
+    blocks = [
+        OBSERVERS.observed_by(lambda *told: first.append(told)),
+        OBSERVERS.observed_by(lambda *told: second.append(told)),
+    ]
+    for block in blocks:
+        block.__enter__()
+    blocks[0].__exit__(None, None, None)
+    ch.attention(states, states, states)
+    blocks[1].__exit__(None, None, None)
+    ch.attention(states, states, states)
+    assert (len(first), len(second)) == (0, 1) and OBSERVERS.watching == ()

@@ -45,6 +45,15 @@ class Observers:
         finally:
             _COMPUTING.reset(token)
 
+    @contextmanager
+    def observed_by(self, observer: Observer) -> Iterator[None]:
+        """Notify one more observer while the block runs, in whatever order blocks end."""
+        self.watching = (*self.watching, observer)
+        try:
+            yield
+        finally:
+            self.watching = tuple(known for known in self.watching if known != observer)
+
     def notify(self, call: Call, output: Tensor, logsum: Tensor | None) -> None:
         """Call all of them with one attention call."""
         for observer in self.watching:

@@ -120,9 +120,7 @@ def _without_edges(
         calls[:] = [call]
 
     with ExitStack() as hooks:
-        others = OBSERVERS.watching
-        OBSERVERS.watching = (*others, observe)
-        hooks.callback(setattr, OBSERVERS, "watching", others)
+        hooks.enter_context(OBSERVERS.observed_by(observe))
         for place in places:
             read = hooks.enter_context(_reading(_source_stack(loaded, place)))
             keys = _SourceKeys(loaded, source, read)

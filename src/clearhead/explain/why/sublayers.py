@@ -103,12 +103,10 @@ class Capture:
         for _, residual, layer in sublayers_of(self._stack, self._letter):
             handles.append(residual.register_forward_hook(self._keep_before))
             handles.append(layer.register_forward_hook(self._keep_written))
-        others = OBSERVERS.watching
-        OBSERVERS.watching = (*others, self._observe)
         try:
-            yield
+            with OBSERVERS.observed_by(self._observe):
+                yield
         finally:
-            OBSERVERS.watching = others
             for handle in handles:
                 handle.remove()
 
