@@ -164,8 +164,8 @@ def test_whole_numbers_are_no_weights() -> None:
 
 def test_more_layers_than_tensors() -> None:
     config, family, _, tensors = made("llama")
-    with pytest.raises(CheckpointError, match="describes 1000000000 layers and holds only 20 tens"):
-        load(config.changed(layers=10**9), family, tensors)
+    with pytest.raises(CheckpointError, match="describes 9999 layers and holds only 20 tens"):
+        load(config.changed(layers=9_999), family, tensors)
 
 
 def test_dtype() -> None:
