@@ -143,4 +143,5 @@ def _passes(path: Path, true: list[Tensor], noticeable: float) -> bool:
 def _differ(true: Tensor, false: Tensor, noticeable: float) -> bool:
     if true.shape != false.shape:
         return True
-    return bool(((true - false).abs().nan_to_num(torch.inf) > noticeable).any())
+    off = (true - false).abs().nan_to_num(torch.inf)
+    return bool(((off > noticeable) & ~true.isnan()).any())  # NaN was no number before either

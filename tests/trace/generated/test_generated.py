@@ -19,7 +19,7 @@ from tests.trace.generated.shown import Shown, compared
 from tests.trace.generated.spec import DIMENSIONS, Spec, field_of, possible, sampled
 from tests.trace.generated.trial import Outcome, expected_calls, tried
 
-GROUP = 25
+GROUP = 30
 ALONE = [
     (dimension, choice) for dimension, choices in DIMENSIONS.items() for choice in set(choices)
 ]
@@ -40,7 +40,7 @@ def check(outcome: Outcome) -> None:
     assert outcome.good or known(outcome), f"{outcome.kind}: {outcome.detail}\n{outcome.spec}"
 
 
-@pytest.mark.parametrize("first", range(0, 150, GROUP))
+@pytest.mark.parametrize("first", range(0, 120, GROUP))
 def test_sampled_attentions(first: int) -> None:
     for number in range(first, first + GROUP):
         check(tried(sampled(7, number)))
@@ -55,7 +55,7 @@ def test_every_choice_alone(dimension: str, choice: Any) -> None:
     check(tried(possible(spec)))
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(
     st.fixed_dictionaries(
         {field_of(name): st.sampled_from(choices) for name, choices in DIMENSIONS.items()}
