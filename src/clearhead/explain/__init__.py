@@ -5,6 +5,7 @@ The order in which to read the modules:
 ==========================================  ======================================================
 ``pictures``                                the results: pictures of a head, of a word, of all heads
 ``marks``, ``mark_weights``                 the places of an axis; the weights between them
+``finite``                                  numbers that can be shown: finite ones
 ``layer_group``, ``run_layers``             layers that share their axes; all layers of one run
 ``salience``, ``choice``                    the rule that chooses the word and head to show first
 ``sources``, ``notes``, ``make_pictures``   the parts of a picture, and the pictures themselves

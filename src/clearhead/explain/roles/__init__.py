@@ -10,7 +10,7 @@ The order in which to read the modules:
 ``reader``                                             a model's tokenizer and forward
 ``prepared``, ``batches``, ``cases``                   sentences as arrays; their cases by the mask
 ``layer_weights``, ``tally``, ``counting``             exact weights, and counts of them
-``count_cache``, ``processes``                         resuming a count; several processes
+``tally_file``, ``count_cache``, ``processes``         counts as a file; resuming; several processes
 ``scores``, ``intervals``, ``judging``                 accuracy, baselines, significance, roles
 ``examples``                                           sentences that show a role
 ``ablation``, ``intervention``                         the effect of ablating a head

@@ -5,7 +5,7 @@ The order in which to read the modules:
 ===============================================  ================================================
 ``sentence``                                     a sentence with its words, spans and coreference
 ``plain_text``, ``recognisers``                  plain text; dates, numbers and names by spelling
-``conllu``, ``coreference_file``                 annotated files
+``conllu``, ``coreference_file``, ``cells``      annotated files, and the numbers in their cells
 ``spacy_text``                                   plain text annotated by spaCy
 ``built_in_text``                                sentences that need no file
 ``sources``                                      the one function that takes any of these
