@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import re
 
+import torch
+
+import clearhead as ch
 from clearhead.explain.worked_examples import worked_example
 from clearhead.views.page.html import html_fragment, html_page, page_title, style
 from tests.shared.made_looks import made_look
@@ -27,6 +30,18 @@ def test_what_is_not_interactive_is_a_picture_with_notes() -> None:
 def test_titles_are_short() -> None:
     assert page_title(made_look("word " * 40)) == f"clearhead – {('word ' * 40)[:59]}…"
     assert page_title(object()) == "clearhead"
+
+
+def test_a_look_without_a_text_has_a_page() -> None:
+    """What has no text has methods of such names instead."""
+    layer, states = torch.nn.MultiheadAttention(12, 3, batch_first=True), torch.randn(1, 7, 12)
+    with ch.watch(layer) as seen:
+        layer(states, states, states)
+    seen.missed = "1 of 2 attention modules watched; `odd` computes attention by itself"
+    look = ch.look(seen)
+    page = html_page(look.insight)
+    assert "<title>clearhead</title>" in page and "`odd` computes attention by itself" in page
+    assert seen.missed in look.insight.steps().notes
 
 
 def test_every_colour_stands_in_one_file() -> None:

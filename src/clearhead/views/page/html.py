@@ -69,8 +69,8 @@ def _static(insight: Any) -> str:
 
 def page_title(insight: Any) -> str:
     """The title of an insight's page."""
-    text = getattr(insight, "text", "") or getattr(insight, "title", "")
-    text = text or getattr(insight, "head", "") or ""
+    named = (getattr(insight, name, "") for name in ("text", "title", "head"))
+    text = next((name for name in named if isinstance(name, str) and name), "")  # not a method
     short = text if len(text) <= 60 else f"{text[:59]}…"
     return f"clearhead – {short}" if short else "clearhead"
 
