@@ -238,4 +238,7 @@ def _notes(a: Side, b: Side, rows: Pairs, layers: list[str]) -> Iterator[str]:
         yield f"{left} layers have no counterpart of the same name and were left out."
     if a.hidden or b.hidden:
         yield "Attention to the first and to special tokens counts in distances, and is not listed."
+    for side in (a, b):
+        if side.look is not None and side.look.seen.missed:
+            yield f"{side.name}: {side.look.seen.missed}"
     yield HEADLINE

@@ -26,8 +26,10 @@ def head_steps(
     *,
     model: nn.Module | None = None,
     proof: Proof | None = None,
+    missed: str = "",
 ) -> StepTable:
-    """Make the table of the query at the mark's last token; ``columns`` are tokens."""
+    """Make the table of the query at the mark's last token; ``columns`` are tokens, ``missed`` is
+    what the watch did not see."""
     row, record = mark.tokens[-1], view.record
     require_finite_record(record)
     head = ExactHead(record, view.batch, view.places[0])
@@ -69,7 +71,7 @@ def head_steps(
         sink=_sink(record, view.batch, view.places[0], row),
         outputs=head_outputs(layer, row, model),
         proof=_proof_of(proof, record.facts.name),
-        notes=_notes(record, mark, model),
+        notes=(*_notes(record, mark, model), *([missed] if missed else [])),
     )
 
 

@@ -82,4 +82,6 @@ def _notes(look: Look, view: HeadView, pooled: PooledMap, first: int) -> tuple[s
         notes.append("Attention to the first token is left out.")
     if look.aids.colour == "log":
         notes.append("Colours are logarithmic.")
+    if look.seen.missed:
+        notes.append(look.seen.missed)
     return (*notes, HEADLINE)

@@ -229,7 +229,12 @@ class Look:
         mark = group.rows[self._row(group, word)]
         tokens = self._run.group(name, words=False)
         return head_steps(
-            self._run.view(name), mark, tokens.columns, model=self._model, proof=self.proof
+            self._run.view(name),
+            mark,
+            tokens.columns,
+            model=self._model,
+            proof=self.proof,
+            missed=self.seen.missed,
         )
 
     @cached_property

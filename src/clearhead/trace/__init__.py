@@ -14,7 +14,7 @@ Any weight is computed again from it. The order in which to read the modules:
 ``head_view``, ``pooled_map``, ``top_key``      the views: rows, tiles, maps, the largest weights
 ``words``                                       weights of subwords merged to weights of words
 ``cost``, ``workers``                           the cost of a view beforehand; threads for long ones
-``proof``                                       the proof that the weights are the layer's own
+``proof``, ``probes``, ``recomputed``           the proof that the weights are the layer's own
 ``trace_file``, ``trace_check``                 a trace as one file, checked when it is opened
 ==============================================  ==================================================
 

@@ -23,6 +23,7 @@ from clearhead.trace.row_rules import RowMask
 
 BLOCK_ROWS, BLOCK_COLUMNS = 512, 2048  # 4 MB in float32: it stays in the cache between two passes
 PRECISE = 1 << 24  # weights of whole rows up to which rows and tiles are computed in float64
+HUGE = 4_096.0  # a bias beyond it masks a key
 DENSE_MASK = 1 << 22  # cells of a mask that may be spelled out to pick scattered ones from it
 
 
@@ -100,7 +101,7 @@ class ExactHead:
                 spelled = spelled[self.head if spelled.shape[0] > 1 else 0]
                 spelled = columns.within(run.within(spelled, 0), 1).to(scores.device)
                 if part == "bias":
-                    scores[where] += spelled
+                    scores[where] = _added(scores[where], spelled)
                 else:
                     scores[where].masked_fill_(~spelled, -torch.inf)
         return scores
@@ -137,6 +138,8 @@ class ExactHead:
         else:
             weights = torch.softmax(scores, dim=1).nan_to_num(0.0)
         beyond = self.key.shape[0] - reached.stop
+        unknown = rows.of(self.logsum).isnan()[:, None].to(weights.device)
+        weights = weights.masked_fill(unknown, torch.nan)  # as in the model
         return functional.pad(weights, (reached.start, beyond))
 
     def reach(self, rows: range) -> range:
@@ -155,6 +158,15 @@ class ExactHead:
         reached = self.reach(rows.run)
         for first in range(reached.start, reached.stop, BLOCK_COLUMNS):
             yield range(first, min(first + BLOCK_COLUMNS, reached.stop))
+
+
+def _added(scores: Tensor, numbers: Tensor) -> Tensor:
+    """Scores with a bias. A huge number swallows digits of the score in float32, where models and
+    kernels add it: so do we, in whatever precision the rest is computed."""
+    if scores.dtype != torch.float64 or not bool((numbers.abs() > HUGE).any()):
+        return scores + numbers
+    rounded = (scores.float() + numbers.float()).double()
+    return torch.where(numbers.abs() > HUGE, rounded, scores + numbers)
 
 
 def _fresh(tensor: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from clearhead.trace.watching.layer_filter import LayerFilter
 from clearhead.trace.watching.observed_call import ObservedCall
 from clearhead.trace.watching.recorder import Recorder, _is_safe
+from clearhead.trace.watching.watchers import observe
 
 
 class Attention(nn.Module):
@@ -18,7 +19,7 @@ class Attention(nn.Module):
 
     def forward(self, observed: ObservedCall) -> Tensor:
         assert self.recorder is not None and self.recorder.module() is self
-        self.recorder.keep(observed)
+        observe(self.recorder.keep, observed)
         return observed.query
 
 

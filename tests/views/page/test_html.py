@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import re
 
+import torch
+
+import clearhead as ch
 from clearhead.explain.look import Look
 from clearhead.explain.worked_examples import worked_example
 from clearhead.trace.seen import Seen
@@ -31,6 +34,18 @@ def test_titles_are_short() -> None:
     assert page_title(object()) == "clearhead"
     unlabelled = Look(Seen([record_of("L0", 3, 7, causal=False, seed=5)]))
     assert page_title(unlabelled) == "clearhead" and "<svg" not in html_page(unlabelled)[:500]
+
+
+def test_a_look_without_a_text_has_a_page() -> None:
+    """What has no text has methods of such names instead."""
+    layer, states = torch.nn.MultiheadAttention(12, 3, batch_first=True), torch.randn(1, 7, 12)
+    with ch.watch(layer) as seen:
+        layer(states, states, states)
+    seen.missed = "1 of 2 attention modules watched; `odd` computes attention by itself"
+    look = ch.look(seen)
+    page = html_page(look.insight)
+    assert "<title>clearhead</title>" in page and "`odd` computes attention by itself" in page
+    assert seen.missed in look.insight.steps().notes
 
 
 def test_every_colour_stands_in_one_file() -> None:

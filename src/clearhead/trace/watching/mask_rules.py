@@ -14,7 +14,6 @@ from clearhead.trace.row_rules import RowBias, RowMask, RowRules
 from clearhead.trace.watching.observed_call import ObservedCall
 
 MASKED = -9_000.0  # numbers below mask a key; models add −10,000, −10⁹, the smallest, or −∞
-HIGHEST_SCORE = 1_000.0  # scores are taken to be smaller, where rounding is concerned
 
 DENSE_NOTE = "the mask fits no simple rule and is kept as it came"
 DENSE_BIAS_NOTE = "the bias fits no simple rule and is kept as it came"
@@ -30,6 +29,7 @@ class CallRules:
     piece: RowRules
     uniform: Tensor | None = None  # (batch or 1, head or 1, query)
     equal_keys: Tensor | None = None  # how many keys got it, of the same shape
+    blind: bool = False  # some row has no visible key
     notes: tuple[str, ...] = ()
 
 
@@ -54,11 +54,14 @@ class RuleCache:
             *(observed.mask is None, observed.from_start, observed.sinks is None, queries, keys),
             *(observed.fill, observed.query.dtype, observed.spelled, observed.fused),
         )
-        if name not in self._known:
+        if name in self._known:
+            return self._known[name][1]
+        rules = _rules(observed, queries, keys)
+        if not rules.blind:  # rows without a visible key go by the scores of the call as well
             while len(self._known) >= 4:
                 del self._known[next(iter(self._known))]
-            self._known[name] = (given, _rules(observed, queries, keys))
-        return self._known[name][1]
+            self._known[name] = (given, rules)
+        return rules
 
     def forget(self) -> None:
         """Let go of the masks: another forward begins, and makes its own."""
@@ -94,7 +97,7 @@ def _rules(observed: ObservedCall, queries: int, keys: int) -> CallRules:
         notes.append(DENSE_NOTE)
     if cells.uniform is not None:
         notes.append(UNIFORM_NOTE)
-    return CallRules(piece, cells.uniform, cells.equal_keys, tuple(notes))
+    return CallRules(piece, cells.uniform, cells.equal_keys, cells.blind, tuple(notes))
 
 
 def _visible(observed: ObservedCall, cells: _Cells, queries: int, keys: int) -> RowMask | None:
@@ -115,6 +118,7 @@ class _Cells:
     shown: Tensor | None  # where they count
     uniform: Tensor | None = None  # (batch or 1, head or 1, query)
     equal_keys: Tensor | None = None
+    blind: bool = False
 
     @staticmethod
     def of(observed: ObservedCall, queries: int, keys: int) -> _Cells:
@@ -200,20 +204,29 @@ def _with_blind_rows(
     highest = total.amax(dim=-1, keepdim=True)
     blind = ~seen.any(dim=-1, keepdim=True) & ~highest.isneginf()
     if observed.sinks is not None or not bool(blind.any()):
-        return _Cells(seen, added, None if added is None else added > MASKED)
+        return _Cells(seen, added, None if added is None else added > MASKED, blind=True)
     replaced = flags is not None and observed.fill is not None and highest == observed.fill
     rounded = torch.promote_types(observed.query.dtype, wide) if observed.fused else None
-    swallowed = highest.abs() * _spacing(rounded or observed.query.dtype) > HIGHEST_SCORE
+    swallowed = highest.abs() * _spacing(rounded or observed.query.dtype) > _bound(observed)
     uniform = blind & (swallowed | replaced)
     numbered = blind & ~uniform
     near = total > highest + MASKED
     seen = torch.where(uniform, total == highest, torch.where(numbered, near, seen))
     shown = None if added is None else (added > MASKED) | (numbered & near)
     if not bool(uniform.any()):
-        return _Cells(seen, added, shown)
+        return _Cells(seen, added, shown, blind=True)
     flat = _collapsed(_collapsed(uniform[..., 0], 0), 1)
     equal = _collapsed(_collapsed((total == highest).sum(dim=-1), 0), 1)
-    return _Cells(seen, added, shown, flat, equal)
+    return _Cells(seen, added, shown, flat, equal, blind=True)
+
+
+def _bound(observed: ObservedCall) -> float:
+    """No score of the call is larger: |q · k| ≤ ‖q‖ · ‖k‖."""
+    longest = [
+        float(part.detach().float().norm(dim=-1).max()) for part in (observed.query, observed.key)
+    ]
+    bound = abs(observed.scale) * longest[0] * longest[1]
+    return bound if observed.softcap is None else min(bound, observed.softcap)
 
 
 def _spacing(dtype: torch.dtype) -> float:

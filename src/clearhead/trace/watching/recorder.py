@@ -67,6 +67,7 @@ class Recorder:
 
     def close(self) -> None:
         """Leave the model as it was, and say what was missed."""
+        self._count_leftovers()
         remove_watcher(self)
         self._stack.close()
         self.open = False
@@ -127,11 +128,18 @@ class Recorder:
 
     def _entered(self, path: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._rules.forget()
-        forget_sizes()
+        self._count_leftovers()
         self._check_borrowed()
         if self._tokenizer is not None:
             in_encoder = self._names.in_encoder(path)
             self._ids.read(self._stack.forward, in_encoder, args, kwargs)
+
+    def _count_leftovers(self) -> None:
+        """A softmax in an attention module is attention, whatever its result was used for."""
+        for places in forget_sizes():
+            place = places.get(id(self))
+            if place is not None and place.attention:
+                self._coverage.happened[place.path] += 1
 
     def _check_borrowed(self) -> None:
         """Tensors that were kept as they are must still be what they were."""
@@ -175,6 +183,7 @@ class Recorder:
         rules = self._rules.of(observed)
         logsum = log_sum_exp(observed) if observed.logsum is None else observed.logsum.detach()
         query, logsum = _with_uniform_rows(observed.query.detach(), logsum, rules)
+        logsum = _with_nan_rows(observed, logsum)
         piece = rules.piece
         key, value, output = observed.key.detach(), observed.value, observed.output
         value = None if value is None else value.detach()
@@ -287,6 +296,17 @@ def _is_safe(tensor: Tensor) -> bool:
     if tensor.is_inference() or tensor._version > 0:
         return False
     return tensor.untyped_storage().nbytes() <= 1.25 * tensor.nbytes
+
+
+def _with_nan_rows(observed: ObservedCall, logsum: Tensor) -> Tensor:
+    """A row whose own weights are not numbers has a log-sum-exp that is none."""
+    weights, output = observed.weights, observed.output
+    if weights is None or output is None or not bool(output.isnan().any()):
+        return logsum
+    unknown = weights.detach().isnan().any(dim=-1)
+    if unknown.shape != logsum.shape:
+        return logsum
+    return logsum.masked_fill(unknown, torch.nan)
 
 
 def _with_uniform_rows(query: Tensor, logsum: Tensor, rules: CallRules) -> tuple[Tensor, Tensor]:

@@ -70,7 +70,7 @@ def _static(insight: Any) -> str:
 def page_title(insight: Any) -> str:
     """The title of an insight's page."""
     named = (getattr(insight, name, "") for name in ("text", "title", "head"))
-    text = next((one for one in named if isinstance(one, str) and one), "")
+    text = next((name for name in named if isinstance(name, str) and name), "")  # not a method
     short = text if len(text) <= 60 else f"{text[:59]}…"
     return f"clearhead – {short}" if short else "clearhead"
 

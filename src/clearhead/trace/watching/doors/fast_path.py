@@ -63,7 +63,8 @@ def _padded(given: dict[str, Any], result: Tensor, *names: str) -> tuple[dict[st
     padded_result = torch.nested.to_padded_tensor(result, 0.0)
     places = torch.arange(padded[names[0]].shape[1])
     padding = places >= lengths[:, None]
-    return given | padded | {"mask": padding, "mask_type": _PADDING}, padded_result
+    more = {"mask": padding, "mask_type": _PADDING, "real_rows": ~padding}
+    return given | padded | more, padded_result
 
 
 def _call(given: dict[str, Any], parts: list[Tensor], heads: int) -> ObservedCall:
@@ -74,6 +75,8 @@ def _call(given: dict[str, Any], parts: list[Tensor], heads: int) -> ObservedCal
         for part, weight, bias in zip(parts, weights, biases, strict=True)
     )
     mask = _visible(given.get("mask"), given.get("mask_type"))
+    if mask is not None and "real_rows" in given:  # rows that the packed tensor does not have
+        mask = mask & given["real_rows"][:, None, :, None]
     output = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     return ObservedCall(
         query,

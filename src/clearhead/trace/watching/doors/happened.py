@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from clearhead.trace.watching.watchers import watchers
+from clearhead.trace.watching.watchers import mark_place, watchers
 
 
 class _Sizes:
@@ -20,15 +20,18 @@ class _Sizes:
 
     def __init__(self) -> None:
         self.products: set[int] = set()
-        self.softmaxes: dict[int, int] = {}  # numbers: how many softmaxes of that size are open
+        self.softmaxes: dict[int, list[dict[int, Any]]] = {}  # by size: where each of them ran
 
 
 _SIZES: ContextVar[_Sizes | None] = ContextVar("sizes", default=None)
 
 
-def forget_sizes() -> None:
-    """Another forward begins."""
+def forget_sizes() -> list[dict[int, Any]]:
+    """Another forward begins, or the watch ends. Returns where softmaxes ran whose results went
+    into no product of their size: they were split, or used in another way."""
+    sizes = _SIZES.get()
     _SIZES.set(_Sizes())
+    return [] if sizes is None else [place for open_ in sizes.softmaxes.values() for place in open_]
 
 
 def product_ran(given: dict[str, Any], result: Tensor) -> None:
@@ -38,7 +41,7 @@ def product_ran(given: dict[str, Any], result: Tensor) -> None:
         return
     opened = 0
     for part in (given.get("self"), given.get("mat2")):
-        opened += 0 if part is None else sizes.softmaxes.pop(part.numel(), 0)
+        opened += 0 if part is None else len(sizes.softmaxes.pop(part.numel(), ()))
     for _ in range(opened):
         for watcher in watchers():
             watcher.happened()
@@ -56,7 +59,7 @@ def softmax_ran(_given: dict[str, Any], result: Tensor) -> None:
     sizes = _SIZES.get()
     count = result.numel()
     if sizes is not None and (result.ndim > 2 or count in sizes.products):
-        sizes.softmaxes[count] = sizes.softmaxes.get(count, 0) + 1
+        sizes.softmaxes.setdefault(count, []).append(mark_place())
 
 
 def exponential_ran(_given: dict[str, Any], result: Tensor) -> None:
@@ -64,4 +67,4 @@ def exponential_ran(_given: dict[str, Any], result: Tensor) -> None:
     sizes = _SIZES.get()
     count = result.numel()
     if sizes is not None and count in sizes.products and result.ndim > 1:
-        sizes.softmaxes[count] = 1
+        sizes.softmaxes[count] = [mark_place()]
