@@ -176,7 +176,7 @@ def test_a_width_without_pairs(width: int) -> None:
 
 @pytest.mark.usefixtures("unchecked")
 def test_an_unknown_pairing() -> None:
-    with pytest.raises(ConfigError, match="'neighbours' or 'halves'; got 'interleaved'"):
+    with pytest.raises(ConfigError, match="one of 'neighbours', 'halves'; got 'interleaved'"):
         Rotary(8, pairing="interleaved")  # type: ignore[arg-type]
 
 

@@ -148,7 +148,7 @@ class Rotary:
         width = whole_number("the width of rotary", self.width, most=MOST_WIDTH, error=ConfigError)
         if width < 2 or width % 2:
             raise ConfigError(f"rotary turns pairs, so its width must be even; got {width}.")
-        real_number("the base of rotary", self.base, above=1, error=ConfigError)
+        real_number("the base of rotary", self.base, above=0, error=ConfigError)
         one_of("pairing", self.pairing, get_args(Pairing), error=ConfigError)
         if self.scaling is not None and not isinstance(self.scaling, RotaryScaling):
             raise ConfigError(

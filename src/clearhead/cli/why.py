@@ -28,8 +28,8 @@ SENTENCE = "The capital of France is"
     short_help="Show which words and heads made a prediction.",
     epilog=examples(
         "clearhead why",
-        'clearhead why "The capital of France is" --token " Paris" --instead " London"',
-        'clearhead why "Students opened their books" --position their --html why.html --open',
+        'clearhead why "The capital of France is" -t " Paris" -i " London"',
+        'clearhead why "Students opened their books" -p their --html why.html',
         'clearhead why "2021-" --model dates --source "3rd of March 2021"',
     ),
 )
