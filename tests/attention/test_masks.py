@@ -203,17 +203,13 @@ def test_the_rows_of_a_batch_are_drawn_one_at_a_time() -> None:
     assert mask.draw(1, 3) == "■ · ·"
     assert mask.draw(1, 3, row=1) == "■ ■ ■"
     for row in (-1, 2):
-        with pytest.raises(
-            InputError, match=rf"row \(the mask has 2\) must be .* from 0 to 1; got {row}"
-        ):
+        with pytest.raises(InputError, match=rf"row .* from 0 to 1; got {row}"):
             mask.draw(1, 3, row=row)
 
 
 @pytest.mark.parametrize(("before", "after", "name"), [(-1, 0, "before"), (2, -3, "after")])
 def test_a_window_counts_keys(before: int, after: int, name: str) -> None:
-    with pytest.raises(
-        InputError, match=rf"{name} \(keys\) must be a whole number of 0 or more; got"
-    ):
+    with pytest.raises(InputError, match=rf"{name} .* of 0 or more; got"):
         masks.window(before, after)
 
 

@@ -133,9 +133,7 @@ def test_half_precision(llama: Path, tmp_path: Path, stored: torch.dtype) -> Non
 
 def test_dtype_must_be_floating_point(llama: Path) -> None:
     for dtype in (torch.int8, "float32"):
-        with pytest.raises(
-            InputError, match=r"computes in floating point\) must be a floating-point type"
-        ):
+        with pytest.raises(InputError, match=r"must be a floating-point type"):
             ch.load(llama, dtype=dtype)  # type: ignore[arg-type]
 
 
