@@ -37,7 +37,9 @@ def _is_there(path: Path) -> bool:
     try:
         return path.exists()
     except (OSError, ValueError) as error:  # a name that is too long, say
-        raise CheckpointError(f"{path.name[:40]} cannot be looked for: {reason(error)}.") from error
+        raise CheckpointError(
+            f"{MODULES} names the folder {path.parent.name[:40]!r}…: {reason(error)}."
+        ) from error
 
 
 def _modes(fields: dict[str, Any]) -> set[str]:
