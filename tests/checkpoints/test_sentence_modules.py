@@ -48,3 +48,10 @@ def test_another_chain(tmp_path: Path) -> None:
     (tmp_path / MODULES).write_text(json.dumps(chain))
     with pytest.raises(CheckpointError, match="chains Pooling, Dense; Transformer, Pooling and"):
         sentence_config(tmp_path, CONFIG)
+
+
+def test_a_folder_whose_name_is_too_long(tmp_path: Path) -> None:
+    modules = [{"type": "x.Transformer", "path": ""}, {"type": "x.Pooling", "path": "a" * 5000}]
+    (tmp_path / MODULES).write_text(json.dumps(modules))
+    with pytest.raises(CheckpointError, match="names the folder 'a{40}'…: File name too long"):
+        sentence_config(tmp_path, CONFIG)

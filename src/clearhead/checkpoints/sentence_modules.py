@@ -8,6 +8,7 @@ from typing import Any
 from clearhead.checkpoints.description import description_errors
 from clearhead.errors import CheckpointError
 from clearhead.files.json_file import read_json, read_json_array, write_json
+from clearhead.files.regular_file import reason
 from clearhead.models.config import ModelConfig
 
 MODULES = "modules.json"
@@ -27,9 +28,18 @@ def sentence_config(folder: Path, config: ModelConfig) -> ModelConfig:
             "known."
         )
     pooling = folder / Path(paths[kinds.index("Pooling")]).name / "config.json"
-    if pooling.exists() and _modes(read_json(pooling)) - {"mean", "mean_tokens"}:
+    if _is_there(pooling) and _modes(read_json(pooling)) - {"mean", "mean_tokens"}:
         raise CheckpointError(f"{pooling}: only the mean over tokens is known.")
     return config.changed(head="embedding", embedding_unit="Normalize" in kinds)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError) as error:  # a name that is too long, say
+        raise CheckpointError(
+            f"{MODULES} names the folder {path.parent.name[:40]!r}…: {reason(error)}."
+        ) from error
 
 
 def _modes(fields: dict[str, Any]) -> set[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from pathlib import Path
 from random import Random
@@ -15,7 +14,6 @@ from tests.hostile.mutant import Files, Format
 from tests.shared.made_looks import passage_of, record_of
 from tests.shared.synthetic import Options, passage, synthetic
 
-_CHECKSUMS = re.compile(r"""(.*), "checksums": \{[^}]*\}\}$""", re.DOTALL)
 TEXT = "The kids saw lions, so they left."
 
 
@@ -71,7 +69,8 @@ def repaired(files: Files) -> Files:
         tree = json.loads(header)
         del tree["__metadata__"]["clearhead.trace.crc32"]
         text = tree["__metadata__"]["clearhead.trace"]
-        tree["__metadata__"]["clearhead.trace"] = _CHECKSUMS.sub(r"\1}", text)
+        start = text.rindex(', "checksums": {')  # the last of its fields
+        tree["__metadata__"]["clearhead.trace"] = text[:start] + "}"
         return files | {"run.trace": joined(json.dumps(tree), body)}
     except Exception:  # no longer a file with tensors
         return files
