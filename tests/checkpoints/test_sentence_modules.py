@@ -53,5 +53,5 @@ def test_another_chain(tmp_path: Path) -> None:
 def test_a_folder_whose_name_is_too_long(tmp_path: Path) -> None:
     modules = [{"type": "x.Transformer", "path": ""}, {"type": "x.Pooling", "path": "a" * 5000}]
     (tmp_path / MODULES).write_text(json.dumps(modules))
-    with pytest.raises(CheckpointError, match="names the folder 'a{40}'…: File name too long"):
+    with pytest.raises(CheckpointError, match=r"names the folder 'a{40}'…: File name too long"):
         sentence_config(tmp_path, CONFIG)
