@@ -32,5 +32,5 @@ def project(tensor: Float[Tensor, "batch head place width"]) -> Float[Tensor, "b
     signs = _signs(tensor.shape[3], wide, tensor.device)
     swapped = tensor.stride(1) < tensor.stride(2)  # (batch, place, head, width) in memory
     ordered = tensor.detach().transpose(1, 2) if swapped else tensor.detach()
-    projected = ordered.to(wide) @ signs
+    projected = (ordered if ordered.dtype == wide else ordered.to(wide)) @ signs
     return projected.transpose(1, 2) if swapped else projected

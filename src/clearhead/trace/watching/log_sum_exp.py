@@ -14,7 +14,7 @@ BLOCK_NUMBERS = 1 << 22  # of the map that are spelled out at once: 16 MB in flo
 def log_sum_exp(observed: ObservedCall) -> Tensor:
     """(batch, head, query), sinks included, in float32 or wider; 0 for a row that sees nothing."""
     fused = observed.softcap is None and observed.query.device.type == "cpu"
-    keys = _flash_sums(observed) if fused else _plain_sums(observed)
+    keys = _flash_sums(observed) if fused else plain_sums(observed)
     return with_sinks(keys, observed.sinks)
 
 
@@ -54,7 +54,8 @@ def _side_by_side(states: Tensor) -> Tensor:
     return states if states.stride(3) == 1 else states.contiguous()
 
 
-def _plain_sums(observed: ObservedCall) -> Tensor:
+def plain_sums(observed: ObservedCall) -> Tensor:
+    """By the formula, spelled out block after block; without sinks."""
     wide = torch.promote_types(observed.query.dtype, torch.float32)
     group = observed.query.shape[1] // observed.key.shape[1]
     key = observed.key.detach().to(wide).repeat_interleave(group, dim=1).transpose(2, 3)

@@ -8,7 +8,7 @@ another order than they began in, do not know of each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol, runtime_checkable
 
@@ -129,12 +129,11 @@ def observe(action: Callable[..., Any], *args: Any) -> Any:
         return None
     token = _BUSY.set(True)
     try:
-        with ExitStack() as guards:
-            guards.enter_context(torch.no_grad())
-            guards.enter_context(torch._C.DisableTorchFunction())
-            if torch.is_autocast_enabled("cpu"):
-                guards.enter_context(torch.autocast("cpu", enabled=False))
-            return action(*args)
+        with torch.no_grad(), torch._C.DisableTorchFunction():
+            if not torch.is_autocast_enabled("cpu"):
+                return action(*args)
+            with torch.autocast("cpu", enabled=False):
+                return action(*args)
     except Exception as error:
         first = (str(error).splitlines() or [""])[0][:120]
         refuse(f"watching it failed: {type(error).__name__}: {first}")
