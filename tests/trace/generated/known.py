@@ -74,15 +74,6 @@ KNOWN: list[Known] = [
         lambda spec: spec.cache == "crop",
     ),
     Known(
-        "states that are NaN reach a layer whose mask hides them",
-        "wrong, not exact",
-        Spec(
-            pattern="causal + left padding", mask_step="where", mode="train, dropout",
-            layers="two", seed=53867290,
-        ),
-        lambda spec: spec.layers != "one" and spec.pattern in BLIND,
-    ),
-    Known(
         "scores in the hundreds: the proof's tolerance is that of usual ones",
         "false alarm",
         Spec(
