@@ -83,6 +83,30 @@ KNOWN: list[Known] = [
         lambda spec: spec.scores == "large",
     ),
     Known(
+        "scores in the hundreds: a weight is off by more than 1e-6",
+        "wrong, called exact",
+        Spec(
+            softmax="sdpa", pattern="causal", scale="none", cache="cat", batch=3,
+            value_width="other", scores="large", layers="two", seed=688668525,
+        ),
+        lambda spec: spec.scores == "large",
+    ),
+    Known(
+        "float64: a blind row, hidden by a finite number, in windows",
+        "wrong, called exact",
+        Spec(
+            layout="windows", pattern="blind rows", hidden_by="−1e9", dtype="float64", batch=3,
+            sizes="equal", seed=409128146,
+        ),
+        lambda spec: spec.dtype == "float64" and not spec.hidden_by.startswith("−inf"),
+    ),
+    Known(
+        "queries or keys of a fused call are written over before they are kept",
+        "wrong, not exact",
+        Spec(softmax="sdpa", scale="none", later="query zeroed", seed=16634596),
+        lambda spec: spec.fused and spec.later != "nothing",
+    ),
+    Known(
         "a blind row whose output is NaN: nothing is compared with a mask that shows it a key",
         "lie not noticed",
         Spec(pattern="right padding", sizes="equal", seed=478772949),

@@ -141,8 +141,8 @@ def _masked(scores: Tensor, entry: Entry, pair: Pair) -> Tensor:
     if mask.fills:
         return torch.where(mask.keep, scores, mask.number(given))
     added = mask.added(given)
-    if mask.hidden_by == "bool":
-        return torch.where(mask.keep, scores, -torch.inf)
+    if mask.hidden_by == "bool":  # torch adds −∞, so that NaN stays NaN
+        return scores + torch.zeros_like(scores).masked_fill(~mask.keep, -torch.inf)
     exact = scores + added.double()
     rounded = (scores.to(dtype) + added.to(dtype)).double()
     hidden = exact.amax(dim=-1, keepdim=True) < FAR_BELOW
