@@ -39,11 +39,11 @@ from clearhead.explain.roles.batches import Batch, batches
 from clearhead.explain.roles.built_in_properties import BUILT_IN
 from clearhead.explain.roles.corpus.sources import Corpus, corpus_of
 from clearhead.explain.roles.counting import WINDOW, Count
+from clearhead.explain.roles.counts.tally import Tally
 from clearhead.explain.roles.prepared import prepare
 from clearhead.explain.roles.reader import Reader
 from clearhead.explain.roles.roles import Roles, find_roles
 from clearhead.explain.roles.scores import Score
-from clearhead.explain.roles.tally import Tally
 
 EWT = DATA / "ud_ewt" / "dev.conllu"
 MODELS = ("minilm", "smollm2")

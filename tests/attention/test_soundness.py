@@ -107,7 +107,7 @@ def test_infinity_in_the_bias() -> None:
 
 def test_scores_that_overflow() -> None:
     query, key, value = fitting()
-    with pytest.raises(InputError, match="the result is NaN: the scores overflow"):
+    with pytest.raises(InputError, match="the result is NaN: the scores of query and key overflow"):
         ch.attention(query * 1e30, key * 1e30, value)
 
 

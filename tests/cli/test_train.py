@@ -73,7 +73,7 @@ def test_what_is_refused(text: Path, tmp_path: Path) -> None:
     assert "not both" in said(str(text), "--steps", "3", "--minutes", "1")
     assert "--set wants NAME=VALUE" in said(str(text), "--set", "layers")
     assert "has a field colour" in said(str(text), "--set", "colour=3")
-    assert "no size 'huge'" in said(str(text), "--size", "huge")
+    assert "got 'huge'" in said(str(text), "--size", "huge")
     assert "layers must be 1 or more" in said(str(text), "--set", "layers=0")
     assert "no run to resume" in said("--resume")
     assert "--set gives layers twice" in said(str(text), "--set", "layers=1", "--set", "layers=2")

@@ -12,9 +12,9 @@ from clearhead.explain.roles.corpus.sentence import Sentence
 from clearhead.explain.roles.corpus.sources import corpus_of
 from clearhead.explain.roles.corpus.tokenised import TokenisedSentence, tokenised
 from clearhead.explain.roles.counting import Count
+from clearhead.explain.roles.counts.tally import Tally
 from clearhead.explain.roles.planted import planted_model
 from clearhead.explain.roles.roles import Roles, find_roles
-from clearhead.explain.roles.tally import Tally
 from clearhead.text.token import Token
 
 

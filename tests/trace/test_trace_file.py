@@ -217,9 +217,8 @@ def test_what_checksums_say(
 
 
 def test_half_a_character_cannot_be_saved(tmp_path: Path) -> None:
-    seen = Seen([synthetic(Options()).record], missed="\ud800")
     with pytest.raises(InputError, match="half a character"):
-        seen.save(tmp_path / "run.trace")
+        Seen([synthetic(Options()).record], missed="\ud800").save(tmp_path / "run.trace")
 
 
 def test_foreign_files_are_refused(tmp_path: Path) -> None:

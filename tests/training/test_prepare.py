@@ -122,10 +122,10 @@ def _decoder(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"layers": 10_001}, "a model of 10001 layers cannot be trained; at most 10000"),
-        ({"feed_forward": 2**40}, "does not fit into the memory of this machine"),
-        ({"value_dim": 2**39}, "does not fit into the memory of this machine"),
-        ({"feed_forward": 2**40, "model": 2**40, "heads": 1}, "of these sizes cannot be built"),
+        ({"layers": 10_001}, "layers must be 10,000 or less; got 10001"),
+        ({"layers": 10_000, "feed_forward": 2**24}, "does not fit into the memory of this mach"),
+        ({"value_dim": 2**20, "heads": 2**10, "key_dim": 2}, "does not fit into the memory of thi"),
+        ({"feed_forward": 2**40}, "feed_forward must be 16,777,216 or less"),
     ],
 )
 def test_models_that_no_machine_can_build(fields: dict[str, int], message: str) -> None:

@@ -80,6 +80,8 @@ class Loaded:
             ("model", Model),
             ("config", ModelConfig),
             ("tokenizer", Tokenizer | None),
+            ("generation", GenerationDefaults),
+            ("unread", tuple),
         ):
             given = getattr(self, name)
             if not isinstance(given, kinds):

@@ -9,7 +9,7 @@ from clearhead.errors import InputError
 
 def test_heads_of_transformers_models_can_be_ablated() -> None:
     from clearhead.explain.roles.ablation import MeanOutputs, ablated, output_projection
-    from clearhead.explain.roles.tally import CountedLayer
+    from clearhead.explain.roles.counts.tally import CountedLayer
 
     torch.manual_seed(0)
     config = transformers.BertConfig(

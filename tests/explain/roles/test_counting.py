@@ -9,8 +9,8 @@ import transformers
 import clearhead as ch
 from clearhead.explain.roles.built_in_properties import BUILT_IN
 from clearhead.explain.roles.counting import Count
+from clearhead.explain.roles.counts.tally import Tally
 from clearhead.explain.roles.reader import Reader
-from clearhead.explain.roles.tally import Tally
 from clearhead.text.words import WordTokenizer
 from tests.shared.role_models import SOME, counted, same, some_sentences
 

@@ -11,14 +11,14 @@ from safetensors.torch import load, save
 
 from clearhead.errors import CheckpointError
 from clearhead.explain.roles.corpus.sources import corpus_of
-from clearhead.explain.roles.count_cache import CountCache
 from clearhead.explain.roles.counting import Count
+from clearhead.explain.roles.counts.count_cache import CountCache
+from clearhead.explain.roles.counts.tally_file import CHECKSUM, checksum_of
 from clearhead.explain.roles.judging import Rules
 from clearhead.explain.roles.planted import planted_model
 from clearhead.explain.roles.reader import Reader
 from clearhead.explain.roles.roles import Roles
 from clearhead.explain.roles.scores import FIND
-from clearhead.explain.roles.tally_file import CHECKSUM, checksum_of
 from clearhead.views.roles.shown import ShownRoles
 from tests.hostile.mutant import Files, Format
 from tests.shared.role_models import SOME, counted, some_sentences

@@ -122,7 +122,9 @@ def unnoticed(seen: Seen, folder: Path, chance: random.Random, count: int | None
     found = []
     for lie in chosen:
         false = folder / "false.trace"
-        save_file(lie.tensors, false, {**metadata, KEY: json.dumps(lie.facts)})
+        facts = {name: one for name, one in lie.facts.items() if name != "checksums"}
+        # Without checksums, as a forger would write it: the proof has to find it, not the file.
+        save_file(lie.tensors, false, {KEY: json.dumps(facts)})
         if _passes(false, true, NOTICEABLE_IN_HALF if half else NOTICEABLE):
             found.append(lie.what)
     return found

@@ -56,6 +56,9 @@ def ablate(
         query: with a source, only at this position; otherwise at all of them.
         over: the texts of the mean; unless given, the built-in text of ``ch.roles``.
 
+    Yields:
+        Nothing: inside the block the model itself is changed.
+
     Raises:
         InputError: there is no such head or layer; or the options do not go together.
     """

@@ -46,6 +46,9 @@ def patch(
             or several of these.
         position: only at this token; otherwise at all of them.
 
+    Yields:
+        Nothing: inside the block the model itself is changed.
+
     Raises:
         InputError: there is no such head or layer; or the texts do not fit each other.
     """

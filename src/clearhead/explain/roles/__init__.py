@@ -9,8 +9,9 @@ The order in which to read the modules:
 ``door``                                               checks of the arguments
 ``reader``                                             a model's tokenizer and forward
 ``prepared``, ``batches``, ``cases``                   sentences as arrays; their cases by the mask
-``layer_weights``, ``tally``, ``counting``             exact weights, and counts of them
-``tally_file``, ``count_cache``, ``processes``         counts as a file; resuming; several processes
+``layer_weights``, ``counting``                        exact weights, and counts of them
+``counts/``                                            the counts, kept in a file and read again
+``processes``                                          several processes, each with its share
 ``scores``, ``intervals``, ``judging``                 accuracy, baselines, significance, roles
 ``examples``                                           sentences that show a role
 ``ablation``, ``intervention``                         the effect of ablating a head

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from clearhead.errors import InputError
-from clearhead.explain.roles.tally import CountedLayer
+from clearhead.explain.roles.counts.tally import CountedLayer
 
 # The names of W_O: ours; Llama and kin; BART, OPT; GPT-2; GPT-NeoX, Falcon; T5; DistilBERT.
 _NAMES = ("output", "o_proj", "out_proj", "c_proj", "dense", "o", "out_lin", "wo")

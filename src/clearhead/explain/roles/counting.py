@@ -16,11 +16,11 @@ from clearhead.explain.roles.cases import ONE, Cases, cases_of
 from clearhead.explain.roles.corpus.rarity import WordCounts
 from clearhead.explain.roles.corpus.sentence import Sentence
 from clearhead.explain.roles.corpus.sources import Corpus
+from clearhead.explain.roles.counts.tally import CountedLayer, Tally
 from clearhead.explain.roles.layer_weights import layer_weights, merged_to_units
 from clearhead.explain.roles.prepared import LEVELS, Prepared, prepare
 from clearhead.explain.roles.properties import AnyProperty, Level
 from clearhead.explain.roles.reader import Reader
-from clearhead.explain.roles.tally import CountedLayer, Tally
 from clearhead.trace.record import LayerRecord
 from clearhead.trace.watching.watch import watch
 

@@ -12,13 +12,13 @@ from torch import Tensor
 from clearhead.explain.roles.batches import Batch, batches
 from clearhead.explain.roles.corpus.sentence import Span
 from clearhead.explain.roles.corpus.tokenised import TokenisedSentence
+from clearhead.explain.roles.counts.tally import Tally
 from clearhead.explain.roles.judging import Role
 from clearhead.explain.roles.layer_weights import layer_weights, merged_to_units
 from clearhead.explain.roles.prepared import prepare
 from clearhead.explain.roles.properties import AnyProperty, Level
 from clearhead.explain.roles.property_index import PropertyIndex
 from clearhead.explain.roles.reader import Reader
-from clearhead.explain.roles.tally import Tally
 from clearhead.trace.record import LayerRecord
 from clearhead.trace.watching.watch import watch
 

@@ -22,12 +22,12 @@ from torch.nn import functional
 
 from clearhead.explain.roles.ablation import MeanOutputs, ablated
 from clearhead.explain.roles.batches import Batch, batches
+from clearhead.explain.roles.counts.tally import CountedLayer, Tally
 from clearhead.explain.roles.judging import Role
 from clearhead.explain.roles.prepared import Prepared, prepare
 from clearhead.explain.roles.properties import AnyProperty
 from clearhead.explain.roles.property_index import PropertyIndex
 from clearhead.explain.roles.reader import Reader
-from clearhead.explain.roles.tally import CountedLayer, Tally
 from clearhead.models.decoder import Decoder
 
 Way = Literal["zero", "mean"]

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import torch
 from torch import distributed
 
-from clearhead.explain.roles.tally import Tally
-from clearhead.explain.roles.tally_file import read_tally, tally_bytes
+from clearhead.explain.roles.counts.tally import Tally
+from clearhead.explain.roles.counts.tally_file import read_tally, tally_bytes
 
 
 @contextmanager

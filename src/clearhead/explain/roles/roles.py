@@ -14,8 +14,9 @@ from clearhead.errors import InputError
 from clearhead.explain.roles.built_in_properties import BUILT_IN, FIRST, SPECIAL
 from clearhead.explain.roles.corpus.sources import CorpusLike, corpus_of
 from clearhead.explain.roles.corpus.tokenised import TokenisedSentence
-from clearhead.explain.roles.count_cache import CountCache
 from clearhead.explain.roles.counting import Count, Progress
+from clearhead.explain.roles.counts.count_cache import CountCache
+from clearhead.explain.roles.counts.tally import CountedLayer, Tally
 from clearhead.explain.roles.door import check_roles
 from clearhead.explain.roles.examples import Example, examples_of
 from clearhead.explain.roles.intervention import Effect, effects_of
@@ -31,7 +32,6 @@ from clearhead.explain.roles.properties import (
 from clearhead.explain.roles.reader import Forward, Reader
 from clearhead.explain.roles.reports import HeadEvidence, HeadReport, PropertyReport, Verdict
 from clearhead.explain.roles.scores import CONFIRM, FIND, SINK_HEAD, Score, ScoreTable
-from clearhead.explain.roles.tally import CountedLayer, Tally
 
 INTERVENTIONS = 6  # heads that are ablated by default
 CROWD = 0.2  # of all heads: if more have the same role, they are no specialists

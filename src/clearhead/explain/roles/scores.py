@@ -9,8 +9,8 @@ import numpy as np
 
 from clearhead.explain.roles.built_in_properties import FIRST, SPECIAL
 from clearhead.explain.roles.cases import FARTHEST, ONE
+from clearhead.explain.roles.counts.tally import Tally
 from clearhead.explain.roles.intervals import wilson_interval
-from clearhead.explain.roles.tally import Tally
 
 FIND, CONFIRM = 0, 1  # the halves
 CLEARLY = 0.1  # more weight than uniform attention would give

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clearhead.arguments import flag, one_of, path, real_number, several, shown, whole_number
-from clearhead.errors import ConfigError
+from clearhead.errors import ConfigError, InputError
 from clearhead.tensors import device_of
 from clearhead.training.sizes import SIZES
 
@@ -30,6 +30,8 @@ def check_train(arguments: Mapping[str, Any]) -> None:
     for name in ("model", "settings"):
         _check_fields(name, arguments[name])
     _check_numbers(arguments)
+    if not callable(arguments["stop"]):
+        raise InputError(f"stop must be a function; got {shown(arguments['stop'])}.")
     device = arguments["device"]
     if not isinstance(device, str) or device != "auto":
         device_of("device", device)

@@ -12,6 +12,7 @@ from clearhead.checkpoints.load import load
 from clearhead.explain.roles.corpus.sources import CorpusLike
 from clearhead.explain.roles.corpus.tokenised import TokenisedSentence
 from clearhead.explain.roles.counting import Progress
+from clearhead.explain.roles.counts.tally import CountedLayer, Tally
 from clearhead.explain.roles.examples import Example
 from clearhead.explain.roles.intervention import Effect
 from clearhead.explain.roles.judging import Judgement, Role, Rules
@@ -20,7 +21,6 @@ from clearhead.explain.roles.reader import Forward
 from clearhead.explain.roles.reports import HeadEvidence, HeadReport, PropertyReport
 from clearhead.explain.roles.roles import INTERVENTIONS, Roles, find_roles
 from clearhead.explain.roles.scores import Score, ScoreTable
-from clearhead.explain.roles.tally import CountedLayer, Tally
 from clearhead.views import tables
 from clearhead.views.formats import FORMATS
 from clearhead.views.roles.html import roles_frame, roles_page

@@ -9,9 +9,9 @@ import torch
 from safetensors.torch import load, save
 
 from clearhead.errors import CheckpointError
+from clearhead.explain.roles.counts.tally import CountedLayer, Tally
+from clearhead.explain.roles.counts.tally_file import CHECKSUM, checksum_of, read_tally, tally_bytes
 from clearhead.explain.roles.property_index import Entry
-from clearhead.explain.roles.tally import CountedLayer, Tally
-from clearhead.explain.roles.tally_file import CHECKSUM, checksum_of, read_tally, tally_bytes
 from tests.shared.role_models import same, some_sentences
 
 

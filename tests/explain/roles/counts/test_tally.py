@@ -4,10 +4,10 @@ import pytest
 
 from clearhead.errors import CheckpointError
 from clearhead.explain.roles.counting import Count
+from clearhead.explain.roles.counts.tally import SAMPLES, CountedLayer, Tally
 from clearhead.explain.roles.planted import planted_model
 from clearhead.explain.roles.property_index import Entry
 from clearhead.explain.roles.reader import Reader
-from clearhead.explain.roles.tally import SAMPLES, CountedLayer, Tally
 from tests.shared.role_models import SOME, counted, same, some_sentences
 
 

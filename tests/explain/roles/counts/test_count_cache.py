@@ -8,13 +8,13 @@ import pytest
 from clearhead.errors import CheckpointError
 from clearhead.explain.roles.built_in_properties import BUILT_IN
 from clearhead.explain.roles.corpus.sources import corpus_of
-from clearhead.explain.roles.count_cache import CountCache, run_key
 from clearhead.explain.roles.counting import Count
+from clearhead.explain.roles.counts.count_cache import CountCache, run_key
+from clearhead.explain.roles.counts.tally import Tally
 from clearhead.explain.roles.planted import planted_model
 from clearhead.explain.roles.properties import Property
 from clearhead.explain.roles.reader import Reader
 from clearhead.explain.roles.roles import find_roles
-from clearhead.explain.roles.tally import Tally
 from tests.shared.role_models import SOME, counted, same, some_sentences
 
 

@@ -18,9 +18,9 @@ from safetensors.torch import load, save
 
 from clearhead.errors import CheckpointError, InputError
 from clearhead.explain.roles.corpus.sentence import Sentence
+from clearhead.explain.roles.counts.tally import SAMPLES, CountedLayer, Tally
 from clearhead.explain.roles.properties import Kind, Level
 from clearhead.explain.roles.property_index import Entry
-from clearhead.explain.roles.tally import SAMPLES, CountedLayer, Tally
 from clearhead.files.json_file import parse_json
 from clearhead.trace.head_name import parse_name
 

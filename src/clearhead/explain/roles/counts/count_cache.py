@@ -13,8 +13,8 @@ from types import CodeType
 from clearhead.errors import CheckpointError
 from clearhead.explain.roles.corpus.sources import Corpus
 from clearhead.explain.roles.counting import Count
-from clearhead.explain.roles.tally import Tally
-from clearhead.explain.roles.tally_file import read_tally, tally_bytes
+from clearhead.explain.roles.counts.tally import Tally
+from clearhead.explain.roles.counts.tally_file import read_tally, tally_bytes
 from clearhead.files.atomic_write import atomic_write
 from clearhead.files.regular_file import read_regular_file
 
