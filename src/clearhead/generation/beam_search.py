@@ -147,7 +147,7 @@ def _limit(prompts: PromptBatch, max_tokens: int) -> tuple[int, FinishReason]:
 
 
 def _checked_stopping(given: object) -> EarlyStopping:
-    if given == "never":
+    if isinstance(given, str) and given == "never":
         return "never"
     try:
         return flag("early_stopping", given)

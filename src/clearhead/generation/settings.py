@@ -39,23 +39,31 @@ class Settings:
     min_tokens_to_keep: int = 1
 
     def __post_init__(self) -> None:
-        real_number("temperature", self.temperature, least=0)
-        whole_number("min_tokens_to_keep", self.min_tokens_to_keep, least=1)
+        self._set("temperature", real_number("temperature", self.temperature, least=0))
+        self._set(
+            "min_tokens_to_keep",
+            whole_number("min_tokens_to_keep", self.min_tokens_to_keep, least=1),
+        )
         if self.top_k is not None:
-            whole_number("top_k", self.top_k, least=1)
+            self._set("top_k", whole_number("top_k", self.top_k, least=1))
         if self.min_p is not None:
-            real_number("min_p", self.min_p, least=0, most=1)
+            self._set("min_p", real_number("min_p", self.min_p, least=0, most=1))
         for name in ("top_p", "typical"):
             if getattr(self, name) is not None:
-                real_number(name, getattr(self, name), above=0, most=1)
-        real_number("repetition_penalty", self.repetition_penalty, above=0)
+                self._set(name, real_number(name, getattr(self, name), above=0, most=1))
+        penalty = real_number("repetition_penalty", self.repetition_penalty, above=0)
+        self._set("repetition_penalty", penalty)
         for name in ("presence_penalty", "frequency_penalty"):
-            real_number(name, getattr(self, name))
+            self._set(name, real_number(name, getattr(self, name)))
         if not _is_bias(self.logit_bias):
             raise InputError(
                 "logit_bias maps token ids to numbers, finite or -inf; got "
                 f"{shown(self.logit_bias)}."
             )
+
+    def _set(self, name: str, number: float) -> None:
+        """Keep a number as the plain one that it stands for: a Fraction, a very long integer …"""
+        object.__setattr__(self, name, number)
 
     @property
     def greedy(self) -> bool:

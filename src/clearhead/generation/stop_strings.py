@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from clearhead.arguments import shown
 from clearhead.errors import InputError
 
 
@@ -45,7 +46,7 @@ def checked_stops(stop: object) -> tuple[str, ...]:
         isinstance(one, str) and one for one in stops
     ):
         raise InputError(
-            f"stop must be a string or several, none of them empty; got {stop!r}.",
+            f"stop must be a string or several, none of them empty; got {shown(stop)}.",
             hint="tokens that end a text are the model's own (config.eos).",
         )
     return tuple(stops)

@@ -62,9 +62,13 @@ def _check_sizes(config: ModelConfig) -> None:
             raise ConfigError(f"{name} must be {least} or more; got {shown(value)}.")
         if value is not None and value > most:
             raise ConfigError(f"{name} must be {most:,} or less; got {shown(value)}.")
-    for id in (config.bos, config.pad, config.start, *config.eos):
-        if id is not None and abs(id) >= LARGEST_ID:
-            raise ConfigError(f"a token's id is a number below {LARGEST_ID:,}; got {shown(id)}.")
+    for name in ("bos", "pad", "start", "eos"):
+        value = getattr(config, name)
+        for id in value if isinstance(value, tuple) else (value,):
+            if id is not None and abs(id) >= LARGEST_ID:
+                raise ConfigError(
+                    f"{name}: a token's id is a number below {LARGEST_ID:,}; got {shown(id)}."
+                )
     if config.key_dim is None and config.model % config.heads:
         raise ConfigError(
             f"a model width of {config.model} cannot be divided into {config.heads} heads; "

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from clearhead.arguments import flag
+from clearhead.arguments import flag, shown
 from clearhead.attention.observers import OBSERVERS
 from clearhead.errors import InputError
 from clearhead.kernels.freed_memory import keep_freed_memory
@@ -113,7 +113,9 @@ def _close_own_door() -> None:
 
 def _checked(runs: int | None) -> int | None:
     if runs is not None and (isinstance(runs, bool) or not isinstance(runs, int) or runs < 1):
-        raise InputError(f"runs counts the runs that are kept and must be 1 or more; got {runs!r}.")
+        raise InputError(
+            f"runs counts the runs that are kept and must be 1 or more; got {shown(runs)}."
+        )
     return runs
 
 
