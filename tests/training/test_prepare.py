@@ -123,7 +123,7 @@ def _decoder(folder: Path) -> Path:
     ("fields", "message"),
     [
         ({"layers": 10_001}, "layers must be 10,000 or less; got 10001"),
-        ({"layers": 10_000, "feed_forward": 2**24}, "does not fit into the memory of this mach"),
+        ({"layers": 90, "feed_forward": 2**24}, "does not fit into the memory of this machine"),
         ({"value_dim": 2**20, "heads": 2**10, "key_dim": 2}, "does not fit into the memory of thi"),
         ({"feed_forward": 2**40}, "feed_forward must be 16,777,216 or less"),
     ],

@@ -61,7 +61,7 @@ class Settings:
                 f"{shown(self.logit_bias)}."
             )
 
-    def _set(self, name: str, number: float) -> None:
+    def _set(self, name: str, number: float | int) -> None:
         """Keep a number as the plain one that it stands for: a Fraction, a very long integer …"""
         object.__setattr__(self, name, number)
 

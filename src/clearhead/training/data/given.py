@@ -30,8 +30,9 @@ def check_train(arguments: Mapping[str, Any]) -> None:
     for name in ("model", "settings"):
         _check_fields(name, arguments[name])
     _check_numbers(arguments)
-    if not callable(arguments["stop"]):
-        raise InputError(f"stop must be a function; got {shown(arguments['stop'])}.")
+    stop = arguments.get("stop", callable)
+    if not callable(stop):
+        raise InputError(f"stop must be a function; got {shown(stop)}.")
     device = arguments["device"]
     if not isinstance(device, str) or device != "auto":
         device_of("device", device)
