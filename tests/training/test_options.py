@@ -84,7 +84,14 @@ CHANGED: dict[str, dict[str, Any]] = {
     "tied": {"tied": False}, "output_scale": {"output_scale": 0.5},
     "output_bias": {"output_bias": True}, "output_softcap": {"output_softcap": 0.5},
     "dropout": {"dropout": 0.5}, "bos": {"bos": 3}, "eos": {"eos": [3]}, "pad": {"pad": 3},
-    "start": {"start": 3},
+    "start": {"start": 3}, "shared_embedding": {"shared_embedding": False},
+    "window_rotary_scaling": {
+        "window_rotary_scaling": {"kind": "linear", "factor": 2.0}, "window_rotary_base": 500.0,
+        "window": 5,
+    },
+    "attention_dropout": {"attention_dropout": 0.5},
+    "embedding_dropout": {"embedding_dropout": 0.5},
+    "activation_dropout": {"activation_dropout": 0.5}, "head_dropout": {"head_dropout": 0.5},
 }  # fmt: skip
 
 
@@ -128,6 +135,7 @@ def test_every_field_of_the_model_changes_the_run_or_is_refused(text_file: Path)
     assert refused == [
         "kind", "head", "vocab", "encoder_layers", "labels", "label_names", "classifier",
         "segments", "position_offset", "embedding_unit", "bos", "eos", "pad", "start",
+        "shared_embedding", "head_dropout",
     ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ and then ends the process.
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
@@ -21,6 +22,7 @@ GRACE = 1.5  # seconds for the usual way
 _SHOW_CURSOR = b"\r\x1b[K\x1b[?25h"
 
 _last_settled = 0.0
+_last_heard = -math.inf
 _patient = False
 
 
@@ -47,6 +49,11 @@ def settled() -> None:
     _last_settled = time.monotonic()
 
 
+def heard() -> bool:
+    """True if a Ctrl-C came that nothing has settled: what is raised now may come of it."""
+    return _last_heard > _last_settled
+
+
 def be_patient() -> None:
     """This command ends by itself after Ctrl-C, however long that takes: it saves its state."""
     global _patient
@@ -69,12 +76,13 @@ def leave() -> NoReturn:
 
 
 def _hear(descriptor: int) -> None:
+    global _last_heard
     while True:
         signals = os.read(descriptor, 64)
         if signal.SIGINT not in signals:
             continue
-        heard = time.monotonic()
-        while time.monotonic() < heard + GRACE and _last_settled < heard - GRACE:
+        now = _last_heard = time.monotonic()
+        while time.monotonic() < now + GRACE and _last_settled < now - GRACE:
             time.sleep(0.05)
-        if _last_settled < heard - GRACE and not _patient:
+        if _last_settled < now - GRACE and not _patient:
             leave()

@@ -104,3 +104,7 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output went away, as `head` does
         sys.stderr.close()
         sys.exit(0)
+    except Exception:
+        if interrupts.heard():  # an import that Ctrl-C cut in two fails in ways of its own
+            interrupts.leave()
+        raise

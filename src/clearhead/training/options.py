@@ -19,7 +19,15 @@ DECIDED = {
     "vocab": "the tokenizer decides it: --vocabulary (vocabulary=)",
     **dict.fromkeys(("bos", "eos", "pad", "start"), "the tokenizer decides it"),
     **dict.fromkeys(
-        ("head", "labels", "label_names", "classifier", "embedding_unit", "segments"),
+        (
+            "head",
+            "labels",
+            "label_names",
+            "classifier",
+            "head_dropout",
+            "embedding_unit",
+            "segments",
+        ),
         "a model that is trained here predicts tokens",
     ),
 }
