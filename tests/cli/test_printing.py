@@ -132,11 +132,12 @@ SHOWN = [
     ["generate", "the", "--model", "model", "-n", "20", "--json", "--no-engine"],
     ["translate", HOSTILE, "--model", "translator", "-n", "20", "--no-engine"],
     ["translate", HOSTILE, "--model", "translator", "-n", "20", "--no-engine", "--json"],
-    ["chat", "--model", "model", "-n", "9", "--no-engine"],
+    ["why", "the kids" + HOSTILE, "--model", "model"],
     ["train", "text.txt", "--steps", "2", "--out", "out" + HOSTILE, "--set", "batch_tokens=64",
      "--tokenizer", "characters"],
 ]  # fmt: skip
 REFUSED = [
+    ["chat", "--model", "model", "-n", "9", "--no-engine"],  # characters come without a template
     ["look", "run.trace", "--svg", f"missing{HOSTILE}/x.svg"],
     ["look", "the kids", "--model", "odd-model"],
     ["look", "the kids", "--model", "odd-config"],
@@ -175,7 +176,7 @@ def test_no_command_lets_a_sequence_through(folder: Path, tmp_path: Path) -> Non
         if "L0H0" in seen.arguments or "--json" in seen.arguments:
             continue  # built-in properties; a text that was sampled need not hold any of them
         assert any(sign in seen.output for sign in ("␛", "␇", "␡", "�", "\\u001b")), seen
-    assert {seen.arguments[0] for seen in found} | {"models"} == set(COMMANDS)
+    assert {seen.arguments[0] for seen in found} | {"models", "chat"} == set(COMMANDS)
 
 
 @pytest.mark.slow
