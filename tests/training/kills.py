@@ -61,6 +61,9 @@ class Count:
     codes: Counter[int] = field(default_factory=Counter)
 
 
+LONGEST_SLEEP = 3.0  # seconds before a kill, however slow the machine
+
+
 class Harness:
     """One text, the undisturbed run of it, and disturbed ones."""
 
@@ -156,7 +159,7 @@ class Harness:
         """Send signals at random moments; whether the first one hit, and the exit code."""
         if self.count.kills >= wanted:
             return False, exit_code(process)
-        time.sleep(self.generator.random() * self.longest)
+        time.sleep(self.generator.random() * min(self.longest, LONGEST_SLEEP))
         hit = os.waitpid(process, os.WNOHANG)
         if hit != (0, 0):
             return False, os.waitstatus_to_exitcode(hit[1])
