@@ -30,7 +30,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
-from clearhead.cli.train import command
+from clearhead.cli.main import main as main_command
 from clearhead.errors import ClearheadError
 from clearhead.training.events import Finished, Started
 from clearhead.training.run import train
@@ -46,6 +46,7 @@ SETTINGS: dict[str, Any] = {
     "checkpoint_minutes": 0.002,
 }  # fmt: skip
 LOST, FAILED = 17, 18  # exit codes
+TAKEN = (signal.SIGINT, signal.SIGTERM)
 MEMORY = Path("/dev/shm")  # where flushing costs nothing, if there is such a place
 SHORT, LONGEST = 0.4, 120.0  # seconds of one life
 
@@ -70,6 +71,7 @@ class Harness:
     def __init__(self, place: Path, seed: int, settings: dict[str, Any] | None = None) -> None:
         self.place, self.generator, self.count = place, random.Random(seed), Count()
         self.settings = SETTINGS if settings is None else settings
+        self.last = self.settings["steps"]
         self.text = place / "words.txt"
         lines = (" ".join(self.generator.choice(WORDS) for _ in range(7)) for _ in range(30))
         self.text.write_text("\n".join(lines))
@@ -105,12 +107,11 @@ class Harness:
             changes = (MODEL | self.settings).items()
             options += [str(self.text), "--tokenizer", "characters"]
             options += [word for name, value in changes for word in ("--set", f"{name}={value}")]
+        sys.argv = ["clearhead", "train", *options]
         try:
-            command.main(options, standalone_mode=False)
+            main_command()
         except SystemExit as end:
             return int(end.code or 0)
-        except KeyboardInterrupt:  # before the command could take it
-            return 130
         return 0
 
     def killed_run(self, wanted: int) -> None:
@@ -177,8 +178,9 @@ class Harness:
         assert code in (128 + number, -number), f"exit code {code} after {numbers}: {early}"
         if code < 0 or len(numbers) > 1 or not RunFolder(folder).begun:
             return
-        if "stopped after step" not in early:  # it was still reading the texts
-            assert "to continue" in early or not early, early
+        if "stopped after step" not in early:  # it was still reading the texts, or done already
+            before = early in ("", "stopped.\n") or "to continue" in early
+            assert before or RunFolder(folder).checkpoints.steps()[-1] == self.last, early
             return
         steps = [line["step"] for line in RunFolder(folder).log.lines()]
         newest = RunFolder(folder).checkpoints.steps()[-1]
@@ -238,12 +240,18 @@ def _left(folder: Path) -> str:
 
 def forked(life: Callable[[], int]) -> int:
     """Start a process that does this and ends with the exit code that it returns."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, TAKEN)  # until the child can take them
     process = os.fork()
     if process:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, TAKEN)
         return process
     code = FAILED
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, TAKEN)
         code = life()
+        signal.pthread_sigmask(signal.SIG_BLOCK, TAKEN)
+    except KeyboardInterrupt:  # before or after the command took care of it
+        code = 128 + signal.SIGINT
     except ClearheadError as error:
         os.write(2, f"{error}\n".encode())
     finally:
