@@ -1,17 +1,18 @@
 """Modules made of the functions in ``attention/``: hidden states in, hidden states out.
 
-=================  ===========================================================================
-``embedding``      token ids to hidden states: c + p
-``positions``      learned positions, and learned biases by distance
-``multi_head``     multi-head attention: project, place, remember, attend, project back
-``feed_forward``   the feed-forward layer
-``normalisation``  LayerNorm and RMSNorm
-``block``          one block of a transformer, with residual connections
-``dropout``        dropout
-``linear``         a linear map by the quicker of torch's two matrix products
-``ragged``         rows of different lengths without their padding
-``torch_weights``  from and to ``nn.MultiheadAttention``
-=================  ===========================================================================
+====================  ========================================================================
+``embedding``         token ids to hidden states: c + p
+``positions``         learned positions, and learned biases by distance
+``multi_head``        multi-head attention: project, place, remember, attend, project back
+``attention_checks``  options, states and caches that such a layer refuses
+``feed_forward``      the feed-forward layer
+``normalisation``     LayerNorm and RMSNorm
+``block``             one block of a transformer, with residual connections
+``dropout``           dropout
+``linear``            a linear map by the quicker of torch's two matrix products
+``ragged``            rows of different lengths without their padding
+``torch_weights``     from and to ``nn.MultiheadAttention``
+====================  ========================================================================
 """
 
 from typing import TYPE_CHECKING

@@ -9,18 +9,25 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from clearhead.arguments import flag, real_number, shown, whole_number
+from clearhead.arguments import flag, whole_number
 from clearhead.attention.cache import KVCache
-from clearhead.attention.call import LARGEST
 from clearhead.attention.dot_product import attention
 from clearhead.attention.masks import Mask
-from clearhead.attention.rotary import MOST_WIDTH, Rotary, Rotation, rotate
+from clearhead.attention.rotary import Rotary, Rotation, rotate
 from clearhead.attention.steps import attention_steps
-from clearhead.errors import ConfigError, InputError, ShapeError
+from clearhead.errors import ConfigError, InputError
+from clearhead.layers.attention_checks import (
+    a_width,
+    check_call,
+    check_options,
+    check_rows,
+    checked_numbers,
+    head_norm,
+    head_width,
+)
 from clearhead.layers.dropout import drop
 from clearhead.layers.linear import Linear
 from clearhead.layers.ragged import Ragged
-from clearhead.tensors import dense_tensor, same_device
 
 
 class HeadWeights(NamedTuple):
@@ -98,9 +105,9 @@ class MultiHeadAttention(nn.Module):
         sinks: bool = False,
     ) -> None:
         super().__init__()
-        model, heads = _width("model", model), _width("heads", heads)
+        model, heads = a_width("model", model), a_width("heads", heads)
         kv_heads, key_dim, value_dim, context = (
-            None if width is None else _width(name, width)
+            None if width is None else a_width(name, width)
             for name, width in (("kv_heads", kv_heads), ("key_dim", key_dim),
                                 ("value_dim", value_dim), ("context", context))
         )  # fmt: skip
@@ -109,20 +116,22 @@ class MultiHeadAttention(nn.Module):
             for name, given in (("bias", bias), ("causal", causal), ("sinks", sinks))
         )
         self.heads, self.kv_heads = heads, heads if kv_heads is None else kv_heads
-        self.key_dim = _head_width(model, heads) if key_dim is None else key_dim
+        self.key_dim = head_width(model, heads) if key_dim is None else key_dim
         self.value_dim = self.key_dim if value_dim is None else value_dim
         self.crossing = context is not None
-        self.activation, self.rotary, self.dropout = activation, rotary, dropout
-        self.causal, self.window, self.scale, self.softcap = causal, window, scale, softcap
-        self._check(activation, norm)
+        self.activation, self.rotary, self.causal = activation, rotary, causal
+        self.dropout, self.window, self.scale, self.softcap = checked_numbers(
+            dropout, window, scale, softcap
+        )
+        check_options(self, norm)
         source = model if context is None else context
         self.query = Linear(model, heads * self.key_dim, bias=bias)
         self.key = Linear(source, self.kv_heads * self.key_dim, bias=bias)
         self.value = Linear(source, self.kv_heads * self.value_dim, bias=bias)
         output_bias = bias if output_bias is None else flag("output_bias", output_bias)
         self.output = Linear(heads * self.value_dim, model, bias=output_bias)
-        self.query_norm = _norm(norm, self.key_dim)
-        self.key_norm = _norm(norm, self.key_dim)
+        self.query_norm = head_norm(norm, self.key_dim)
+        self.key_norm = head_norm(norm, self.key_dim)
         self.sinks = nn.Parameter(torch.zeros(heads)) if sinks else None
 
     def forward(
@@ -144,8 +153,8 @@ class MultiHeadAttention(nn.Module):
         ``rotation`` (cos, sin) saves computing the same rotation in every layer. ``ragged`` says
         that the states are real tokens only, one behind the other, and how they stand in rows.
         """
-        self._check_call(states, context, cache, counts)
-        self._check_rows(states, rotation, ragged)
+        check_call(self, states, context, cache, counts)
+        check_rows(states, rotation, ragged)
         query, key, value = self._project(states, context, cache, ragged)
         query, key = self._place(query, key, cache, rotation)
         visible = self._visible(mask, cache, counts)
@@ -288,123 +297,6 @@ class MultiHeadAttention(nn.Module):
             parts[-1] += "".join(f" + {name}" for name, there in more.items() if there)
         return ", ".join(parts)
 
-    def _check(self, activation: object, norm: object) -> None:
-        if self.heads % self.kv_heads:
-            raise ConfigError(
-                f"{self.heads} query heads cannot be shared out evenly over {self.kv_heads} "
-                "key/value heads; heads must be a multiple of kv_heads."
-            )
-        self.dropout = real_number("dropout", self.dropout, least=0, error=ConfigError)
-        if not self.dropout < 1.0:
-            raise ConfigError(f"dropout is a share from 0 up to below 1; got {self.dropout}.")
-        if self.window is not None:
-            self.window = whole_number("window", self.window, least=1, error=ConfigError)
-        if self.scale is not None:
-            self.scale = real_number(
-                "scale", self.scale, least=-LARGEST, most=LARGEST, error=ConfigError
-            )
-        if self.softcap is not None:
-            self.softcap = real_number(
-                "softcap", self.softcap, above=0, most=LARGEST, error=ConfigError
-            )
-        for name, given in (("activation", activation), ("norm", norm)):
-            if given is not None and not callable(given):
-                raise ConfigError(f"{name} must be a function; got {shown(given)}.")
-        if self.rotary is not None and not isinstance(self.rotary, Rotary):
-            raise ConfigError(f"rotary must be a Rotary; got {shown(self.rotary)}.")
-        if self.rotary is not None and self.rotary.width > self.key_dim:
-            raise ConfigError(
-                f"rotary turns {self.rotary.width} entries, but a head has only {self.key_dim}."
-            )
-        if self.crossing and (self.causal or self.rotary is not None):
-            raise ConfigError(
-                "cross-attention looks at another sequence: causal and rotary, which compare "
-                "positions within one, have no meaning there."
-            )
-
-    def _check_call(
-        self,
-        states: Tensor,
-        context: Tensor | None,
-        cache: KVCache | None,
-        counts: Tensor | None,
-    ) -> None:
-        self._check_states("states", states)
-        if cache is not None and not isinstance(cache, KVCache):
-            raise InputError(f"cache must be a KVCache; got {type(cache).__name__}.")
-        if states.ndim != 3 or states.shape[2] != self.query.in_features:
-            raise ShapeError(
-                f"states must be (batch, query, {self.query.in_features}); "
-                f"got {tuple(states.shape)}."
-            )
-        if context is not None and not self.crossing:
-            raise InputError(
-                "this is self-attention, it takes no context.",
-                hint="cross-attention is MultiHeadAttention(…, context=width of the context).",
-            )
-        if self.crossing and context is None and (cache is None or not cache.length):
-            raise InputError("cross-attention needs the context to attend to; got none.")
-        if context is not None:
-            self._check_states("context", context)
-        if context is not None and (context.ndim != 3 or context.shape[2] != self.key.in_features):
-            raise ShapeError(
-                f"context must be (batch, key, {self.key.in_features}); got {tuple(context.shape)}."
-            )
-        if counts is not None and (cache is None or self.crossing):
-            raise InputError(
-                "counts says how far the cache of self-attention grows in each row; here is none.",
-                hint="which keys are real is said by mask=masks.lengths(counts).",
-            )
-
-    def _check_states(self, name: str, given: Tensor) -> None:
-        """States are numbers of the layer's own type; autocast brings them to it."""
-        weight = self.query.weight
-        same_device(name, dense_tensor(name, given), weight.device)
-        if given.dtype != weight.dtype and not (
-            given.is_floating_point() and torch.is_autocast_enabled(weight.device.type)
-        ):
-            raise InputError(
-                f"{name} must be {weight.dtype}, as the layer's weights are; got {given.dtype}.",
-                hint="convert with .to(…): the states, or the layer.",
-            )
-
-    def _check_rows(self, states: Tensor, rotation: Rotation | None, ragged: Ragged | None) -> None:
-        if ragged is not None and not isinstance(ragged, Ragged):
-            raise InputError(f"ragged must be a Ragged; got {type(ragged).__name__}.")
-        if rotation is None:
-            return
-        if not isinstance(rotation, Rotation):
-            raise InputError(
-                f"rotation must be what rotary.at(positions) gives; got {type(rotation).__name__}."
-            )
-        queries = states.shape[1] if ragged is None else ragged.width
-        for part in rotation:
-            if dense_tensor("rotation", part).ndim < 2 or part.shape[-2] != queries:
-                raise ShapeError(
-                    f"rotation must have a row for each of {queries} queries; got "
-                    f"{tuple(part.shape)}."
-                )
-
 
 def _rows(projected: Tensor, ragged: Ragged | None) -> Float[Tensor, "batch query width"]:
     return projected if ragged is None else ragged.pad(projected)
-
-
-def _norm(make: Callable[[int], nn.Module] | None, width: int) -> nn.Module | None:
-    made = None if make is None else make(width)
-    if make is not None and not isinstance(made, nn.Module):
-        raise ConfigError(f"norm must make a module of a width; got {type(made).__name__}.")
-    return made
-
-
-def _width(name: str, given: object) -> int:
-    return whole_number(name, given, least=1, most=MOST_WIDTH, error=ConfigError)
-
-
-def _head_width(model: int, heads: int) -> int:
-    if model % heads:
-        raise ConfigError(
-            f"a model width of {model} cannot be divided into {heads} heads of equal width.",
-            hint="choose heads that divide it, or give key_dim.",
-        )
-    return model // heads
