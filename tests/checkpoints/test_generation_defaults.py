@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import clearhead as ch
 from clearhead.checkpoints.generation_defaults import FILE, GenerationDefaults
+from clearhead.checkpoints.generation_fields import READ
 from clearhead.errors import CheckpointError
 from tests.shared.tiny_models import make_reference
 
@@ -142,3 +144,46 @@ def test_values_of_llama_cpp(content: dict[str, Any], wanted: GenerationDefaults
 def test_a_broken_gguf_value_is_named() -> None:
     with pytest.raises(CheckpointError, match=r"x.gguf .* general.sampling.temp must be"):
         GenerationDefaults.of_gguf({"general.sampling.temp": "hot"}, "x.gguf")
+
+
+GIVEN: dict[str, Any] = {
+    "bos_token_id": 1, "eos_token_id": [2, 7], "decoder_start_token_id": 3,
+    "forced_bos_token_id": 4, "forced_eos_token_id": [5], "max_new_tokens": 9, "max_length": 30,
+    "min_new_tokens": 1, "min_length": 2, "stop_strings": ["a", "b"], "do_sample": True,
+    "temperature": 0.5, "top_k": 12, "top_p": 0.75, "min_p": 0.125, "typical_p": 0.5,
+    "repetition_penalty": 1.25, "no_repeat_ngram_size": 3, "bad_words_ids": [[1, 2], [3]],
+    "suppress_tokens": [4, 5], "begin_suppress_tokens": [6], "num_beams": 4,
+    "length_penalty": 0.5, "early_stopping": "never", "renormalize_logits": True,
+}  # fmt: skip
+
+
+def test_every_field_comes_back() -> None:
+    """As it was read, and as our own values say it where they came from another format."""
+    assert GIVEN.keys() == READ.keys()
+    read = GenerationDefaults.of(GIVEN | {"guidance_scale": 2.5, "lang_to_id": {"a": 1}})
+    assert read.as_fields() == GIVEN | {"guidance_scale": 2.5, "lang_to_id": {"a": 1}}
+    ours = replace(GenerationDefaults.of(GIVEN), content=None)
+    assert GenerationDefaults.of(ours.as_fields()) == ours
+    assert GenerationDefaults().as_fields() == {}
+
+
+def test_saving_keeps_the_settings(tiny: Any, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    ch.save(ch.load(tiny("llama").folder).model, source)
+    content = {"do_sample": True, "top_p": 0.9, "eos_token_id": [2, 3], "guidance_scale": 1.5}
+    (source / FILE).write_text(json.dumps(content))
+    loaded = ch.load(source)
+    copy = ch.save(loaded.model, tmp_path / "copy", generation=loaded.generation)
+    assert json.loads((copy / FILE).read_text()) == content
+    assert ch.load(copy).generation == loaded.generation
+    assert not (ch.save(loaded.model, tmp_path / "bare", generation=GenerationDefaults()) / FILE
+                ).exists()  # fmt: skip
+
+
+def test_what_a_gguf_file_says_is_saved() -> None:
+    metadata = {"tokenizer.ggml.eos_token_id": 5, "general.sampling.temp": 0.5,
+                "general.sampling.mirostat": 2}  # fmt: skip
+    read = GenerationDefaults.of_gguf(metadata)
+    fields = read.as_fields()
+    assert fields == {"eos_token_id": [5], "temperature": 0.5, "general.sampling.mirostat": "2"}
+    assert GenerationDefaults.of(fields).unread == ("general.sampling.mirostat",)

@@ -23,7 +23,7 @@ from random import Random
 from tests.hostile.mutant import Files, Format, clear, mutant, write
 from tests.hostile.outcome import Outcome, judged
 
-WAIT = 4.0  # a process may wait for others so many times longer than it may compute
+WAIT = 30.0  # seconds that a process may wait for others, beside what it may compute
 ADDRESS_SPACE = 3 * 2**30  # bytes beyond what the process has when it starts
 MAPPED = 10  # times the size of the files, which the memory may be
 SLOW = ("SIGPROF", "SIGALRM")
@@ -115,7 +115,7 @@ def _work(
 
 def _honest(format: Format, files_of: Callable[[int], Files], number: int, folder: Path) -> Outcome:
     try:
-        signal.setitimer(signal.ITIMER_REAL, WAIT * format.seconds)  # for the mutator as well
+        signal.setitimer(signal.ITIMER_REAL, WAIT + format.seconds)  # for the mutator as well
         return one(format, files_of(number), number, folder)
     except Exception as error:  # of the mutator: nothing was tried, and that must not look good
         return Outcome(number, "crash", f"no mutant was made: {error!r:.200}")
@@ -128,7 +128,7 @@ def one(format: Format, files: Files, number: int, folder: Path) -> Outcome:
     before = _memory_from_now()
     start = time.perf_counter()
     signal.setitimer(signal.ITIMER_PROF, format.seconds)
-    signal.setitimer(signal.ITIMER_REAL, WAIT * format.seconds)
+    signal.setitimer(signal.ITIMER_REAL, WAIT + format.seconds)
     outcome = judged(number, lambda: format.use(folder, Random(number)))
     signal.setitimer(signal.ITIMER_PROF, 0)
     signal.setitimer(signal.ITIMER_REAL, 0)

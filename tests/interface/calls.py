@@ -17,6 +17,7 @@ import torch
 import clearhead as ch
 from clearhead.attention.cache import KVCache, SlidingKVCache
 from clearhead.attention.rotary import Rotary
+from clearhead.checkpoints.generation_defaults import GenerationDefaults
 from clearhead.explain.roles.judging import Rules
 from clearhead.explain.roles.properties import Property, PropertyFamily
 from clearhead.models.cache import ModelCache
@@ -321,6 +322,7 @@ def _files() -> dict[str, Call]:
         "save": _call(
             ch.save, lambda path: path.name != "", model=lambda: decoder().model,
             folder=subjects.new_path, tokenizer=subjects.tokenizer,
+            generation=GenerationDefaults(top_k=5),
         ),
         "open_trace": _call(ch.open_trace, repr, path=subjects.trace_file),
         "Tokenizer.tokens": _method(subjects.tokenizer, "tokens", text=TEXT, special=True),

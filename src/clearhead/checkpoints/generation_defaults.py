@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +68,28 @@ class GenerationDefaults:
     renormalise: bool | None = None  # beam search: make probabilities sum to 1 after penalties
     refused: tuple[tuple[str, str], ...] = ()  # names and values of what is not offered
     unread: tuple[str, ...] = ()  # fields that nobody knows
+    content: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)  # as read
 
     def __repr__(self) -> str:
         """The fields that the files give."""
-        values = [(field.name, getattr(self, field.name), field.default) for field in fields(self)]
-        given = [f"{name}={value!r}" for name, value, default in values if value != default]
+        values = [(each.name, getattr(self, each.name)) for each in fields(self) if each.repr]
+        given = [f"{name}={value!r}" for name, value in values if value != getattr(_NONE, name)]
         return f"GenerationDefaults({', '.join(given)})"
+
+    def as_fields(self) -> dict[str, Any]:
+        """The content of a generation_config.json that says the same; {} if nothing is given.
+
+        What was read from such a file is given back as it was. Keys of a GGUF file that are not
+        offered keep their names, so that whoever reads the file is told.
+
+        >>> GenerationDefaults(eos=(2, 7), top_p=0.9).as_fields()
+        {'eos_token_id': [2, 7], 'top_p': 0.9}
+        """
+        if self.content is not None:
+            return dict(self.content)
+        ours = {file: getattr(self, name, None) for file, (name, _) in READ.items()}
+        given = {file: _listed(value) for file, value in ours.items() if value not in (None, ())}
+        return given | dict(self.refused) | dict.fromkeys(self.unread)
 
     @property
     def special_tokens(self) -> GenerationDefaults:
@@ -105,7 +121,7 @@ class GenerationDefaults:
             found["top_k"] = None
         known = READ.keys() | HARMLESS.keys() | REFUSED.keys()
         unread = tuple(name for name in content if name not in known)
-        return cls(source=source, refused=refused, unread=unread, **found)
+        return cls(source=source, refused=refused, unread=unread, content=dict(content), **found)
 
     @classmethod
     def of_folder(cls, folder: Path) -> GenerationDefaults:
@@ -142,6 +158,13 @@ class GenerationDefaults:
     def _checked(cls, content: Mapping[str, Any], source: Path | str) -> GenerationDefaults:
         with description_errors(source):
             return cls.of(content, source.name if isinstance(source, Path) else source)
+
+
+_NONE = GenerationDefaults()
+
+
+def _listed(value: Any) -> Any:
+    return [_listed(each) for each in value] if isinstance(value, tuple) else value
 
 
 def legacy_fields(config: Mapping[str, Any]) -> dict[str, Any]:

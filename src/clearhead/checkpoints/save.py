@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from clearhead.arguments import path, shown
+from clearhead.checkpoints.generation_defaults import FILE, GenerationDefaults
 from clearhead.checkpoints.safetensors.file import write_safetensors
 from clearhead.checkpoints.sentence_modules import write_sentence_modules
 from clearhead.checkpoints.weights import weights_of
@@ -19,7 +20,13 @@ from clearhead.models.families.family import family_named
 from clearhead.text.tokenizer import Tokenizer
 
 
-def save(model: Model, folder: str | Path, tokenizer: Tokenizer | None = None) -> Path:
+def save(
+    model: Model,
+    folder: str | Path,
+    tokenizer: Tokenizer | None = None,
+    *,
+    generation: GenerationDefaults | None = None,
+) -> Path:
     """Write config.json, model.safetensors and the tokenizer, atomically: all of it or nothing.
 
     Everything is written to a temporary folder beside ``folder``, which is then renamed. A model
@@ -29,6 +36,8 @@ def save(model: Model, folder: str | Path, tokenizer: Tokenizer | None = None) -
         model: an :class:`Encoder`, :class:`Decoder` or :class:`EncoderDecoder`.
         folder: the folder to write.
         tokenizer: the tokenizer to write beside the model, if any.
+        generation: how texts are to be generated, for generation_config.json: what
+            ``loaded.generation`` holds of the files that a model came from.
 
     Returns:
         The folder as an absolute path.
@@ -50,10 +59,13 @@ def save(model: Model, folder: str | Path, tokenizer: Tokenizer | None = None) -
     if not isinstance(model, Model):
         raise InputError(
             f"model must be an Encoder, Decoder or EncoderDecoder; got {type(model).__name__}.",
-            hint="of what ch.load returns: save(loaded.model, folder, loaded.tokenizer).",
+            hint="of what ch.load returns: save(loaded.model, folder, loaded.tokenizer, "
+            "generation=loaded.generation).",
         )
     if not isinstance(tokenizer, Tokenizer | None):
         raise InputError(f"tokenizer must be one of clearhead.text; got {shown(tokenizer)}.")
+    if not isinstance(generation, GenerationDefaults | None):
+        raise InputError(f"generation must be what loaded.generation is; got {shown(generation)}.")
     folder = path("folder", folder).absolute()  # "." has no name of its own
     if folder.exists() and not _replaceable(folder):
         raise InputError(
@@ -64,6 +76,8 @@ def save(model: Model, folder: str | Path, tokenizer: Tokenizer | None = None) -
     try:
         temporary.mkdir(parents=True)
         _write(model, temporary, tokenizer)
+        if generation is not None and (fields := generation.as_fields()):
+            write_json(temporary / FILE, fields)
         _swap(temporary, folder)
     except OSError as error:
         raise CheckpointError(

@@ -15,7 +15,7 @@ from clearhead.files.json_file import read_json
 from clearhead.files.text_file import read_text
 from clearhead.text.tokenizer import SPECIAL_NAMES
 
-LARGEST_VOCABULARY = 2**24  # the largest in use are below 2**19; an id sizes an embedding
+LARGEST_VOCABULARY = 2**22  # the largest in use are below 2**19; saving costs 4 bytes for each gap
 
 
 @dataclass(frozen=True)
