@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from clearhead.errors import CheckpointError
+from tests.hostile import worker
 from tests.hostile.mutant import Format
 from tests.hostile.outcome import Outcome
 from tests.hostile.worker import of_files_in_process, tried
@@ -63,7 +64,11 @@ def test_what_comes_of_a_mutant(use: Callable[[Path], object], what: str, error:
     assert outcome.failed == (what not in ("loaded", "refused"))
 
 
-def test_time_is_limited_in_python_in_c_and_while_waiting() -> None:
+def test_time_is_limited_in_python_in_c_and_while_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker, "WAIT", 0.5)
+
     def forever(_: Path) -> None:
         while True:
             pass
@@ -72,7 +77,8 @@ def test_time_is_limited_in_python_in_c_and_while_waiting() -> None:
         assert outcome_of(use, seconds=0.2).what == "time"
 
 
-def test_a_pipe_that_is_opened_waits_and_is_found() -> None:
+def test_a_pipe_that_is_opened_waits_and_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "WAIT", 0.5)
     format = format_of(lambda folder: (folder / "a.json").read_bytes(), seconds=0.1)
     assert of_files_in_process(format, {"a.json": "fifo"}).what == "time"
 
