@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 import clearhead as ch
 from clearhead.errors import CheckpointError, InputError
+from clearhead.training import loop
 from clearhead.training.divergence import DivergedError
 from clearhead.training.events import (
     Event,
@@ -26,6 +30,7 @@ from clearhead.training.events import (
 from clearhead.training.loop import train_task
 from clearhead.training.run_folder import RunFolder
 from clearhead.training.run_folder.checkpoint import averaged
+from clearhead.training.task import Task
 from tests.training.conftest import Make
 
 
@@ -106,11 +111,60 @@ def test_early_stopping_keeps_the_best(make: Make, tmp_path: Path) -> None:
     assert finished.loss == pytest.approx(min(tried), rel=1e-5)
 
 
-def test_minutes_become_steps(make: Make, tmp_path: Path) -> None:
-    task, settings = make(steps=None, minutes=0.005)
-    events = list(train_task(task, settings, folder=RunFolder(tmp_path / "run")))
-    totals = [event.total for event in events if isinstance(event, Stepped)]
-    assert totals[0] is None and totals[-1] == len(totals) > 2
+class Clock:
+    """A clock that only batches move, each by what its number says."""
+
+    def __init__(self, task: Task, seconds: Callable[[float], float]) -> None:
+        self.now, self._seconds, self._batches = 0.0, seconds, task.batches
+        self.batches_per_pass = task.batches.batches_per_pass
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def batch(self, number: int) -> Any:
+        self.now += self._seconds(self.now)
+        return self._batches.batch(number)
+
+
+@pytest.mark.parametrize("minutes", [0.5, 2.0])
+def test_a_run_takes_its_minutes(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minutes: float
+) -> None:
+    """Although other programs slow down its first quarter."""
+    task, settings = make(steps=None, minutes=minutes)
+    clock = Clock(task, lambda now: 4.0 if now < 15 * minutes else 0.4)
+    monkeypatch.setattr(loop, "time", clock)
+    events = list(train_task(dataclasses.replace(task, batches=clock), settings,
+                             folder=RunFolder(tmp_path / "run")))  # fmt: skip
+    steps = [event for event in events if isinstance(event, Stepped)]
+    assert steps[0].total is None and len({step.total for step in steps}) > 3
+    assert clock.now == pytest.approx(60 * minutes, rel=0.05)
+    assert steps[-1].rate < 0.3 and max(step.rate for step in steps) == 1.0
+
+
+def test_what_was_decided_is_decided_again(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of some minutes loses its last steps, and does them again at another speed."""
+    whole = RunFolder(tmp_path / "run")
+    changed: dict[str, Any] = {"steps": None, "minutes": 0.5, "validate_every": 1000}
+    task, settings = make(**changed)
+    clock = Clock(task, lambda now: 0.5)
+    monkeypatch.setattr(loop, "time", clock)
+    for event in train_task(dataclasses.replace(task, batches=clock), settings, folder=whole):
+        if isinstance(event, Stepped) and event.step == 40:
+            break  # as a kill would end it: the last checkpoint is that of step 0
+    before = whole.log.lines()
+    task, settings = make(**changed)
+    clock = Clock(task, lambda now: 0.1)
+    monkeypatch.setattr(loop, "time", clock)
+    list(train_task(dataclasses.replace(task, batches=clock), settings, folder=whole))
+    after = whole.log.lines()
+    same = ("step", "loss", "total", "done")
+    assert [[line.get(name) for name in same] for line in before] == [
+        [line.get(name) for name in same] for line in after[: len(before)]
+    ]
+    assert sum("total" in line for line in before) >= 3 and len(after) > len(before) + 20
 
 
 def test_a_loss_that_is_no_number(make: Make, tmp_path: Path) -> None:

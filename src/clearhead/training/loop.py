@@ -26,13 +26,14 @@ from clearhead.training.events import (
 )
 from clearhead.training.objectives import objective_of
 from clearhead.training.optimiser import Optimiser, whole
+from clearhead.training.pace import Pace, Stopwatch
 from clearhead.training.precision import mixed_precision
 from clearhead.training.processes import ALONE, Processes
 from clearhead.training.random_seed import seeded_for
 from clearhead.training.run_folder import RunFolder
 from clearhead.training.run_folder.progress import Progress
 from clearhead.training.saving import Saving
-from clearhead.training.schedule import planned_steps, rate_factor
+from clearhead.training.schedule import rate_factor
 from clearhead.training.settings import TrainingSettings
 from clearhead.training.task import Task
 from clearhead.training.validation import validation_loss
@@ -79,9 +80,10 @@ class Run:
         self.wrapped: nn.Module = processes.wrap(self.objective, self.device)
         self.optimiser = Optimiser(task.model, settings)
         self.saving = Saving(task, settings, folder, self.optimiser, processes)
-        self.progress = Progress(total=settings.steps)
-        self.decided = False  # at this step: how many steps fit into the minutes
-        self.stopping = self.save_now = False  # as all processes agreed in the last step
+        self.progress = Progress()
+        self.watch: Stopwatch | None = None  # of a run of so many minutes
+        # as all processes agreed in the last step:
+        self.stopping = self.save_now = self.plan_now = False
 
     def events(self) -> Iterator[Event]:
         """All events, from the first step or the last checkpoint to the end."""
@@ -115,7 +117,7 @@ class Run:
         step, total = self.progress.step, self.progress.total
         batch = self.task.batches.batch(step)
         tokens = batch.tokens
-        factor = rate_factor(self.settings, step, total)
+        factor = rate_factor(self.settings, step, self.progress.pace)
         self.task.model.train()
         self.optimiser.set_rate(factor)
         self.optimiser.clear()
@@ -130,20 +132,21 @@ class Run:
         check_finite(step + 1, loss=loss, norm_of_the_gradient=norm)
         self.optimiser.step()
         self.progress.stepped(loss)
-        self._decide_length()
         stepped = Stepped(step + 1, loss, tokens, time.perf_counter() - began, factor, norm, total)
         self.saving.log(step=step + 1, loss=loss, tokens=tokens, seconds=stepped.seconds)
+        self._plan(stepped.seconds)
         return stepped
 
     def _agree(self, loss: float) -> float:
-        """The loss of all processes; and whether one of them wants to stop, or the first to save.
+        """The loss of all processes; and if one wants to stop, or the first to save or to plan.
 
         One exchange for all of it: processes that disagree would wait for each other forever.
         """
         waited = time.perf_counter() - self.saved_at >= 60 * self.settings.checkpoint_minutes
-        wishes = float(self.stop()), float(waited and self.processes.writes)
-        loss, stops, saves = self.processes.sum(loss, *wishes)
-        self.stopping, self.save_now = stops > 0, saves > 0
+        first = self.processes.writes
+        wishes = float(self.stop()), float(waited and first), float(first and self._plan_is_due())
+        loss, stops, saves, plans = self.processes.sum(loss, *wishes)
+        self.stopping, self.save_now, self.plan_now = stops > 0, saves > 0, plans > 0
         return loss
 
     def _pieces(self, batch: Batch) -> list[Batch]:
@@ -186,7 +189,8 @@ class Run:
 
     def _start_clocks(self) -> None:
         self.began = self.saved_at = time.perf_counter()
-        self.first, self.before = self.progress.step, self.progress.seconds
+        self.before, minutes = self.progress.seconds, self.settings.minutes
+        self.watch = None if minutes is None else Stopwatch(minutes, self.before)
 
     def _over(self) -> bool:
         if self._all_steps():
@@ -196,16 +200,40 @@ class Run:
     def _all_steps(self) -> bool:
         return self.progress.total is not None and self.progress.step >= self.progress.total
 
-    def _decide_length(self) -> None:
-        """Decide how many steps fit into the minutes, once it can be estimated."""
-        self.decided = False
-        if self.progress.total is not None or self.settings.minutes is None:
+    def _plan_is_due(self) -> bool:
+        """True if it is time for an estimate, or if one was made here before the run was killed."""
+        if self.watch is None:
+            return False
+        recorded = self.saving.recorded
+        return self.progress.step + 1 in recorded or (not recorded and self.watch.due(self._now()))
+
+    def _plan(self, seconds: float) -> None:
+        """Estimate again after which step the minutes are over; or take what was decided before.
+
+        What was decided is in the log, so steps that a kill has lost are done again as they were.
+        The first process decides for all.
+        """
+        if self.watch is None:
             return
-        spent = self.processes.agree(time.perf_counter() - self.began)
-        here = self.progress.step - self.first
-        more = planned_steps(here, spent, self.settings.minutes - self.before / 60)
-        self.progress.total = None if more is None else self.first + more
-        self.decided = more is not None
+        self.watch.stepped(seconds)
+        if not self.plan_now:
+            return
+        step = self.progress.step
+        pace = self.saving.recorded.pop(step, None) or self._estimated(self.watch, step)
+        total, done = map(self.processes.agree, (float(pace.total), pace.done))
+        self.progress.pace = Pace(int(total), step, done)
+        self.saving.log_pace(self.progress.pace)
+
+    def _estimated(self, watch: Stopwatch, step: int) -> Pace:
+        endings = 3 if self.settings.average > 1 else 2  # the last one, the best, their mean
+        every = self.settings.validate_every
+        return watch.estimated(
+            self.progress.pace, step, self._now(), validate_every=every, endings=endings
+        )
+
+    def _now(self) -> float:
+        """Seconds since this life of the run began."""
+        return time.perf_counter() - self.began
 
     def _stops(self) -> bool:
         """True if somebody wants to stop. All processes stop after the same step."""
@@ -229,10 +257,11 @@ class Run:
         step = self.progress.step
         if step == 0 or self.progress.at_milestone:
             return False
-        return self.decided or step % self.settings.validate_every == 0 or self._all_steps()
+        return step % self.settings.validate_every == 0 or self._all_steps()
 
     def _validate(self) -> Iterator[Event]:
         """Validate, write a checkpoint, generate a sample."""
+        began = time.perf_counter()
         if self.task.validation:
             loss = self._validation_loss(self.stop if self.processes.count == 1 else never)
             if loss is None:
@@ -244,6 +273,8 @@ class Run:
         self.progress.reached(self.settings.average)
         yield from self._save()
         yield from self._sample()
+        if self.watch is not None:
+            self.watch.validation = time.perf_counter() - began
 
     def _validation_loss(self, stop: Stop = never) -> float | None:
         self.task.model.eval()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from torch import Tensor
 from clearhead.errors import CheckpointError, InputError
 from clearhead.training.events import Saved, Warned
 from clearhead.training.optimiser import Optimiser, like, whole
+from clearhead.training.pace import Pace
 from clearhead.training.processes import Processes
 from clearhead.training.run_folder import RunFolder
 from clearhead.training.run_folder.checkpoint import Checkpoint, averaged
@@ -34,6 +36,7 @@ class Saving:
         self.task, self.settings, self.folder = task, settings, folder
         self.optimiser, self.processes = optimiser, processes
         self.last: tuple[int, Path] | None = None  # step and path of the newest checkpoint
+        self.recorded: dict[int, Pace] = {}  # by step: what was decided after the last checkpoint
 
     # checkpoints
 
@@ -56,6 +59,10 @@ class Saving:
         self.folder.publish(self.task.model.config, weights, self.task.tokenizer)
         yield Saved(progress.step, path)
 
+    def log_pace(self, pace: Pace) -> None:
+        """Write down what was decided: if the steps after it are lost, they are done again so."""
+        self.log(step=pace.step, total=pace.total, done=pace.done)
+
     def log(self, **line: int | float) -> None:
         """Add a line to the log."""
         if self.folder is not None and self.processes.writes:
@@ -68,12 +75,13 @@ class Saving:
         """Take up the newest checkpoint that is whole; say which were not."""
         if self.folder is None or not self._has_checkpoints(self.folder):
             self._clean(EMPTY, 0)
-            return Progress(total=self.settings.steps), []
+            return Progress(pace=self._asked_for()), []
         held, warnings = self._newest(self.folder)
         self._check_settings(held)
         self.take(held.weights)
         self.optimiser.restore(held.optimiser, begun=held.step > 0)
         self.last = (held.step, self.folder.checkpoints.path(held.step))
+        self.recorded = self._decided_after(held)
         progress = self._with_length(held)
         wrong = self._clean(held.facts.log, held.step)
         return progress, warnings + ([] if wrong is None else [Warned(held.step, wrong)])
@@ -111,6 +119,14 @@ class Saving:
                 hint="a run is continued with the settings that it began with.",
             )
 
+    def _decided_after(self, held: Checkpoint) -> dict[int, Pace]:
+        """The paces in the log that are newer than the checkpoint; for the first process."""
+        if self.folder is None or not self.processes.writes:
+            return {}
+        lines = [line for line in self.folder.log.lines() if {"total", "done"} <= line.keys()]
+        paces = {line["step"]: _pace(line) for line in lines if line["step"] > held.step}
+        return {step: pace for step, pace in paces.items() if pace is not None}
+
     def _with_length(self, held: Checkpoint) -> Progress:
         """The progress, with a new length if another one is asked for."""
         progress, settings = held.facts.progress, self.settings
@@ -128,7 +144,11 @@ class Saving:
                 f"after {settings.minutes:g}.",
                 hint="minutes count from the beginning of the run: ask for more.",
             )
-        return dataclasses.replace(progress, total=settings.steps, stale=0)
+        self.recorded.clear()
+        return dataclasses.replace(progress, pace=self._asked_for(), stale=0)
+
+    def _asked_for(self) -> Pace | None:
+        return None if self.settings.steps is None else Pace(self.settings.steps)
 
     def _clean(self, position: LogPosition, step: int) -> str | None:
         """Bring log, record and folder up to this checkpoint; what is wrong with the log."""
@@ -204,6 +224,13 @@ class Saving:
             yield f"step {best[1]}", lambda: checkpoints.read(best[1]).weights
         if len(steps) > 1 and self.settings.average > 1:
             yield f"mean of steps {steps[0]} … {steps[-1]}", lambda: averaged(checkpoints, steps)
+
+
+def _pace(line: dict[str, Any]) -> Pace | None:
+    try:
+        return Pace(int(line["total"]), line["step"], float(line["done"]))
+    except ValueError:  # not what was written
+        return None
 
 
 def _newest_whole(folder: RunFolder) -> tuple[Checkpoint | None, list[Warned]]:

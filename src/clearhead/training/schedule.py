@@ -1,4 +1,4 @@
-"""Learning rate schedules, and the number of steps that fit into a time.
+"""Learning rate schedules.
 
 After the warm-up there are three schedules:
 
@@ -13,37 +13,36 @@ from __future__ import annotations
 
 import math
 
+from clearhead.training.pace import Pace
 from clearhead.training.settings import TrainingSettings
 
+LONGEST_WARMUP = 0.25  # of a run: a short one warms up for fewer steps than it is asked for
 
-def rate_factor(settings: TrainingSettings, step: int, total: int | None) -> float:
+
+def rate_factor(settings: TrainingSettings, step: int, pace: Pace | None) -> float:
     """The factor of the learning rate at a step, counted from 0.
 
-    ``total`` is None while the number of steps is not known yet; then the rate does not decay.
+    ``pace`` is None while the number of steps is not known yet; then the rate does not decay.
     """
-    warmup = settings.warmup if total is None else min(settings.warmup, total)
+    warmup = warmup_steps(settings, pace)
     if step < warmup:
         return (step + 1) / warmup
     if settings.schedule == "inverse-square-root":
         return math.sqrt(max(warmup, 1) / (step + 1))
-    if total is None:
+    if pace is None:
         return 1.0
+    place, total = pace.place(step), pace.total
     if settings.schedule == "cosine":
-        done = (step - warmup) / max(total - warmup, 1)
+        done = (place - warmup) / max(total - warmup, 1)
         fall = 0.5 * (1 + math.cos(math.pi * done))
     else:
-        falling = max(1.0, settings.cooldown * total)
-        fall = min(1.0, (total - step) / falling)
-    return settings.floor + (1 - settings.floor) * fall
+        falling = max(1.0, min(settings.cooldown * total, total - warmup))
+        fall = min(1.0, (total - place) / falling)
+    return settings.floor + (1 - settings.floor) * min(1.0, max(0.0, fall))
 
 
-MEASURED_SHARE, MEASURED_STEPS = 0.04, 20  # of the time, or so many steps if that is less
-SPARE = 0.95  # the rest goes into validations and checkpoints
-
-
-def planned_steps(step: int, spent: float, minutes: float) -> int | None:
-    """The number of steps that fit into the minutes; None while it is too early to estimate."""
-    enough = step >= MEASURED_STEPS or spent >= MEASURED_SHARE * 60 * minutes
-    if step < 2 or not enough:
-        return None
-    return max(step + 1, int(SPARE * 60 * minutes * step / spent))
+def warmup_steps(settings: TrainingSettings, pace: Pace | None) -> int:
+    """How many steps the warm-up takes: as asked for, but a quarter of the run at most."""
+    if pace is None:
+        return settings.warmup
+    return min(settings.warmup, max(1, int(LONGEST_WARMUP * pace.total)))

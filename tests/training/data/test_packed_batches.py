@@ -35,17 +35,49 @@ def test_in_order_predicts_everything_once() -> None:
     assert sorted(seen) == [11, 12, 13, 14, 21, 22, 31, 32, 33, 34, 35, 36]
 
 
-def test_a_pass_shows_each_token_at_most_once_and_the_next_another_order() -> None:
+def predicted(batches: PackedBatches, passes: int) -> list[int]:
+    """The targets of the first passes, row by row as the batches give them."""
+    rows = passes * batches._rows_per_pass
+    targets, number = [], 0
+    while len(targets) < rows:
+        targets += batches.batch(number).targets.tolist()
+        number += 1
+    return [target for row in targets[:rows] for target in row if target != IGNORED]
+
+
+@pytest.mark.parametrize(
+    "lengths", [(17,), (6,), (1, 5), (3, 1, 1, 9), tuple(range(1, 23)), (100,)]
+)
+@pytest.mark.parametrize("batch_tokens", [1, 11, 23, 10_000])
+def test_every_token_is_predicted_once_in_each_pass(
+    lengths: tuple[int, ...], batch_tokens: int
+) -> None:
+    documents = [[1000 * n + i for i in range(length)] for n, length in enumerate(lengths)]
+    inner = sorted(id for ids in documents for id in ids[1:])
+    for seed in range(5):
+        batches = PackedBatches(documents, context=5, batch_tokens=batch_tokens, seed=seed)
+        for passes in (1, 2, 3):
+            assert sorted(predicted(batches, passes)) == sorted(inner * passes)
+
+
+def test_a_target_follows_its_token_and_passes_differ() -> None:
     documents = [list(range(n * 100, n * 100 + 17 + n)) for n in range(1, 12)]
     batches = PackedBatches(documents, context=5, batch_tokens=23, seed=3)
-    turns = []
-    for turn in range(2):
-        numbers = range(turn * batches.batches_per_pass, (turn + 1) * batches.batches_per_pass)
-        rows = [row for n in numbers for row in batches.batch(n).ids.tolist()]
-        ids = [id for row in rows for id in row]
-        assert len(set(ids)) == len(ids) > 0.8 * batches.total
-        turns.append(rows)
-    assert turns[0] != turns[1]
+    for number in range(3 * batches.batches_per_pass):
+        batch = batches.batch(number)
+        known = batch.targets != IGNORED
+        assert torch.equal(batch.targets[known], batch.ids[known] + 1)
+        assert batch.rows == 4  # every batch is whole, whatever the number of rows of a pass
+    once = predicted(batches, 1)
+    assert predicted(batches, 2)[len(once) :] != once
+
+
+def test_where_a_row_is_cut_changes_from_pass_to_pass() -> None:
+    """Else the tokens just behind a cut would never have anything before them."""
+    batches = PackedBatches([list(range(50))], context=5, batch_tokens=10_000, seed=0)
+    firsts = {batches.batch(n).ids.min().item() for n in range(20)}
+    starts = {int(row[0]) % 5 for n in range(20) for row in batches.batch(n).ids}
+    assert starts == {0, 1, 2, 3, 4} and firsts == {0}
 
 
 def test_a_batch_follows_from_its_number() -> None:

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from clearhead.errors import InputError
+from clearhead.training.data import pair_batches
 from clearhead.training.data.batch import IGNORED, PairBatch
 from clearhead.training.data.pair_batches import Pair, PairBatches, padded, pairs_in_order
 
@@ -46,6 +47,27 @@ def test_each_pair_once_in_a_pass_and_little_padding() -> None:
     assert lengths != sorted(lengths)  # batches are shuffled
     again = PairBatches(pairs, batch_tokens=311, start=1, pad=0, seed=5)
     assert again.batch(9).source.tolist() == held[9].source.tolist()
+
+
+def test_each_pair_once_in_every_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many batches a pass has: they differ from pass to pass."""
+    monkeypatch.setattr(pair_batches, "SORTED_TOGETHER", 4)
+    batches = PairBatches(some_pairs(150), batch_tokens=150, start=1, pad=0, seed=5)
+    numbers = iter(range(10_000))
+    counts = set()
+    for _ in range(12):
+        names: list[int] = []
+        count = 0
+        while len(names) < 150:
+            names += [int(row[0]) for row in batches.batch(next(numbers)).source]
+            count += 1
+        assert sorted(names) == [n + 10 for n in range(150)]
+        counts.add(count)
+    assert len(counts) > 1  # else this test would show nothing
+    late = next(numbers) - 1
+    again = PairBatches(some_pairs(150), batch_tokens=150, start=1, pad=0, seed=5)
+    assert again.batch(late).source.tolist() == batches.batch(late).source.tolist()
+    assert again.batch(3).source.tolist() == batches.batch(3).source.tolist()
 
 
 def test_shares_and_parts_lose_nothing() -> None:

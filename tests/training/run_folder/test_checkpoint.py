@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from clearhead.errors import CheckpointError
+from clearhead.training.pace import Pace
 from clearhead.training.run_folder.checkpoint import (
     CHECKSUM,
     FACTS,
@@ -22,7 +23,13 @@ from clearhead.training.run_folder.checksum import DamagedError, checksum_of_ten
 from clearhead.training.run_folder.log import EMPTY
 from clearhead.training.run_folder.progress import Facts, Progress
 
-PROGRESS = {"total": 13, "best": (2.5, 3), "milestones": (3,), "first": 3.0, "recent": (2.0,)}
+PROGRESS = {
+    "pace": Pace(13, 2, 0.25),
+    "best": (2.5, 3),
+    "milestones": (3,),
+    "first": 3.0,
+    "recent": (2.0,),
+}
 
 
 def checkpoint(step: int, value: float) -> Checkpoint:

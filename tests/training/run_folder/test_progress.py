@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
+from clearhead.training.pace import Pace
 from clearhead.training.run_folder.progress import MOST_LOSSES, LogPosition, Progress
 
 
 def test_steps_and_losses_are_counted() -> None:
-    progress = Progress(total=50)
+    progress = Progress(pace=Pace(50))
     for step in range(1, 31):
         progress.stepped(float(step))
-    assert progress.step == 30
+    assert (progress.step, progress.total, Progress().total) == (30, 50, None)
     assert progress.first == 1.0
     assert progress.recent == tuple(map(float, range(31 - MOST_LOSSES, 31)))
 
@@ -43,7 +44,6 @@ def test_the_last_milestones_are_kept() -> None:
     [
         ({"step": -1}, "counts from 0"),
         ({"seconds": -1.0}, "counts from 0"),
-        ({"total": -3}, "counts from 0"),
         ({"step": 7, "milestones": (5, 3)}, "in order"),
         ({"step": 7, "milestones": (11,)}, "remembers later ones"),
         ({"step": 7, "best": (1.0, 11)}, "remembers later ones"),

@@ -1,12 +1,16 @@
 """Batches for language models: documents one after another, cut into rows of the same length.
 
-Every pass shuffles the documents, cuts them at other places and shuffles the rows. Batch number n
-depends only on the seed and n, so a resumed run simply continues with the next number.
+Every pass shuffles the documents, cuts them at other places and shuffles the rows. The stream of a
+pass is a ring: the row at its end goes on with its beginning. So every token but the first of each
+document is to be predicted exactly once in a pass. The rows of all passes follow each other, and
+each batch takes the next ones: none is left out. Batch number n depends only on the seed and n, so
+a resumed run simply continues with the next number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Int
@@ -32,28 +36,59 @@ class PackedBatches:
                 hint="give more text, or a shorter context.",
             )
         self._documents, self._context, self._seed = held, context, seed
-        self._shifts = min(context, self.total - context)  # places where the first row may begin
-        rows = (self.total - self._shifts) // context
-        self._rows = max(1, min(batch_tokens // context, rows))
-        self.batches_per_pass = max(1, rows // self._rows)
-        self._pass = (-1, torch.empty(0), torch.empty(0), torch.empty(0))
+        self._rows_per_pass = -(-self.total // context)
+        self._rows = max(1, min(batch_tokens // context, self._rows_per_pass))
+        self.batches_per_pass = -(-self._rows_per_pass // self._rows)
+        self._pass: tuple[int, _Ring] | None = None
 
     def batch(self, number: int) -> PackedBatch:
         """Batch ``number``, counted from 0 over all passes."""
-        turn, place = divmod(number, self.batches_per_pass)
-        if self._pass[0] != turn:
-            self._pass = (turn, *self._shuffled(turn))
-        _, stream, owners, starts = self._pass
-        return cut(stream, owners, starts[place * self._rows :][: self._rows], self._context)
+        first, windows = number * self._rows, []
+        last = first + self._rows
+        while first < last:
+            turn, place = divmod(first, self._rows_per_pass)
+            end = min(last, (turn + 1) * self._rows_per_pass)
+            windows.append(self._ring(turn).windows(place, end - first + place, self._context))
+            first = end
+        return batch_of(*(torch.cat(parts) for parts in zip(*windows, strict=True)))
 
-    def _shuffled(self, turn: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The documents in a new order, whose each token is, and where rows begin."""
+    def _ring(self, turn: int) -> _Ring:
+        if self._pass is None or self._pass[0] != turn:
+            self._pass = (turn, self._shuffled(turn))
+        return self._pass[1]
+
+    def _shuffled(self, turn: int) -> _Ring:
+        """The documents in a new order, and where rows begin."""
         generator = generator_for("packed batches", self._seed, turn)
         order = torch.randperm(len(self._documents), generator=generator).tolist()
         stream, owners = joined([self._documents[i] for i in order])
-        shift = int(torch.randint(self._shifts, (1,), generator=generator))
-        starts = torch.arange(shift, self.total - self._context, self._context)
-        return stream, owners, starts[torch.randperm(len(starts), generator=generator)]
+        shift = int(torch.randint(self._context, (1,), generator=generator))
+        rows = torch.randperm(self._rows_per_pass, generator=generator)
+        return _Ring(stream, owners, shift, rows)
+
+
+class _Ring(NamedTuple):
+    """The tokens of a pass, whose document each is, where the first row begins, rows in order."""
+
+    stream: Int[Tensor, " token"]
+    owners: Int[Tensor, " token"]
+    shift: int
+    rows: Int[Tensor, " row"]
+
+    def windows(
+        self, first: int, last: int, length: int
+    ) -> tuple[Int[Tensor, "row window"], Int[Tensor, "row window"]]:
+        """Ids of some rows, each with the token after it; and the documents that they are of.
+
+        What comes after one way round the ring belongs to no document of it.
+        """
+        total, documents = len(self.stream), int(self.owners[-1]) + 1
+        begin = self.shift + self.rows[first:last, None] * length
+        places = begin + torch.arange(length + 1)
+        rounds = places.div(total, rounding_mode="floor")
+        owners = self.owners[places % total] + documents * rounds  # the end is not the beginning
+        behind = places > self.shift + total  # the token there still is to be predicted
+        return self.stream[places % total].long(), torch.where(behind, -1, owners.long())
 
 
 def in_order(
@@ -88,12 +123,20 @@ def cut(
 ) -> PackedBatch:
     """Rows of ``length`` tokens that begin at ``starts``, each with the tokens that follow."""
     places = starts[:, None] + torch.arange(length + 1)
-    ids, owner = stream[places].long(), owners[places].long()
-    targets = torch.where(owner[:, 1:] == owner[:, :-1], ids[:, 1:], IGNORED)
+    return batch_of(stream[places].long(), owners[places].long())
+
+
+def batch_of(ids: Int[Tensor, "row window"], owner: Int[Tensor, "row window"]) -> PackedBatch:
+    """A batch of windows: all tokens but the last are read, all but the first predicted.
+
+    A token is predicted from tokens of its own document; an owner of -1 is filling.
+    """
     if bool((owner[:, :1] == owner).all()):
         return PackedBatch(ids[:, :-1], ids[:, 1:])
+    known = (owner[:, 1:] == owner[:, :-1]) & (owner[:, 1:] >= 0)
+    targets = torch.where(known, ids[:, 1:], IGNORED)
     owner = owner[:, :-1]
-    index = torch.arange(length)
+    index = torch.arange(owner.shape[1])
     begins = torch.ones_like(owner, dtype=torch.bool)
     begins[:, 1:] = owner[:, 1:] != owner[:, :-1]
     first = torch.where(begins, index, 0).cummax(dim=1).values

@@ -1,11 +1,13 @@
 """Batches of pairs of about the same length, so that there is little padding.
 
 Every pass shuffles the pairs, sorts runs of them by length, cuts the runs into batches by their
-number of tokens, and shuffles the batches. Batch number n depends only on the seed and n.
+number of tokens, and shuffles the batches. Passes may have different numbers of batches: each goes
+to its own end, so every pair is learned once in it. Batch number n depends only on the seed and n.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -41,17 +43,22 @@ class PairBatches:
             )
         self._capacity = batch_tokens
         self._pass: tuple[int, list[list[int]]] = (0, self._shuffled(0))
-        self.batches_per_pass = len(self._pass[1])
+        self._ends = [len(self._pass[1])]  # of each pass so far: the number of the next batch
+        self.batches_per_pass = self._ends[0]  # of the first one
 
     def batch(self, number: int) -> PairBatch:
         """Batch ``number``, counted from 0 over all passes."""
-        turn, place = divmod(number, self.batches_per_pass)
+        while self._ends[-1] <= number:
+            self._ends.append(self._ends[-1] + len(self._batches(len(self._ends))))
+        turn = bisect_right(self._ends, number)
+        place = number - (self._ends[turn - 1] if turn else 0)
+        pairs = [self._pairs[i] for i in self._batches(turn)[place]]
+        return padded(pairs, start=self._start, pad=self._pad)
+
+    def _batches(self, turn: int) -> list[list[int]]:
         if self._pass[0] != turn:
             self._pass = (turn, self._shuffled(turn))
-        held = self._pass[1]
-        return padded(
-            [self._pairs[i] for i in held[place % len(held)]], start=self._start, pad=self._pad
-        )
+        return self._pass[1]
 
     def _shuffled(self, turn: int) -> list[list[int]]:
         generator = generator_for("pair batches", self._seed, turn)

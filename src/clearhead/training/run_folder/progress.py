@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from clearhead.training.pace import Pace
+
 MOST_LOSSES = 20  # of the last steps, kept to tell whether the loss has risen
 
 
@@ -24,13 +26,13 @@ class LogPosition:
 class Progress:
     """Where a run is, after ``step`` steps. Everything else follows from the seed and the step.
 
-    ``total`` is None while the number of steps is unknown. ``milestones`` are the steps of the last
+    ``pace`` is None while the number of steps is unknown. ``milestones`` are the steps of the last
     validations: their checkpoints are averaged at the end, those that a clock or a signal asked for
     are not, so that the result depends on neither.
     """
 
     step: int = 0
-    total: int | None = None
+    pace: Pace | None = None
     seconds: float = 0.0  # that the run has taken, all its processes together
     best: tuple[float, int] | None = None  # validation loss, and at which step
     stale: int = 0  # validations since the best one
@@ -41,7 +43,6 @@ class Progress:
 
     def __post_init__(self) -> None:
         counts = [self.step, self.stale, *self.milestones]
-        counts += [] if self.total is None else [self.total]
         counts += [] if self.best is None else [self.best[1]]
         if min(counts) < 0 or self.seconds < 0:
             raise ValueError("the progress of a run counts from 0.")
@@ -51,6 +52,11 @@ class Progress:
             raise ValueError(f"the run has had {self.step} steps, and remembers later ones.")
         if len(self.recent) > MOST_LOSSES:
             raise ValueError(f"at most {MOST_LOSSES} losses are kept.")
+
+    @property
+    def total(self) -> int | None:
+        """The number of steps of the run, as far as it is known."""
+        return None if self.pace is None else self.pace.total
 
     def stepped(self, loss: float) -> None:
         """Count a step, and keep its loss: the first one, and the last ones."""
