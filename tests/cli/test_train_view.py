@@ -21,7 +21,7 @@ def test_a_whole_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     folder.log.append({"step": 1, "loss": 3.0})
     folder.log.append({"step": 1, "validation": 2.0})
     events: list[Event] = [
-        Started(0, 1, 12_345, 7, config),
+        Started(0, 1, 12_345, 7, config, (900, 100)),
         Stepped(1, 3.0, 500, 0.25, 1.0, 0.5, 1),
         Validated(1, 2.0, True),
         Sampled(1, "once upon", "a  time"),
@@ -31,7 +31,8 @@ def test_a_whole_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     view.show(iter(events))
     view.finish()
     shown = capsys.readouterr().out
-    assert "language model of 12,345 parameters, vocabulary 1,031; one epoch is 7 steps" in shown
+    assert "language model of 12,345 parameters, vocabulary 1,031; 900 tokens" in shown
+    assert "100 held out to validate on (10.0%); one epoch is 7 steps" in shown
     assert "step      1  validation loss 2.0000" in shown
     assert "once upon → a time" in shown
     assert "validation loss 2.0000, weights of step 1 (stopped early" in shown

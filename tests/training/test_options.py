@@ -159,7 +159,7 @@ def test_fields_that_would_change_nothing(
 SETTINGS_CHANGED: dict[str, dict[str, Any] | None] = {
     "steps": {"steps": 5}, "minutes": {"minutes": 0.001, "steps": None},
     "patience": {"patience": 1, "validate_every": 1, "learning_rate": 9.0},
-    "batch_tokens": {"batch_tokens": 64}, "optimiser": {"optimiser": "adamw"},
+    "batch_tokens": {"batch_tokens": 64}, "row": {"row": 5}, "optimiser": {"optimiser": "adamw"},
     "learning_rate": {"learning_rate": 0.01},
     "matrix_learning_rate": {"matrix_learning_rate": 0.1}, "momentum": {"momentum": 0.5},
     "beta_1": {"beta_1": 0.5}, "beta_2": {"beta_2": 0.5}, "weight_decay": {"weight_decay": 1.0},

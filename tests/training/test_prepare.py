@@ -75,6 +75,33 @@ def test_many_documents_learn_their_beginning_and_end() -> None:
     assert {task.tokenizer.specials.bos, task.tokenizer.specials.eos} <= set(ids.tolist())
 
 
+@pytest.mark.parametrize(
+    ("settings", "rows"),
+    [
+        ({"batch_tokens": 400}, (1, 400)),  # the context is longer than a batch
+        ({"batch_tokens": 400, "row": 50}, (8, 50)),
+        ({"batch_tokens": 30, "row": 50}, (1, 50)),
+        ({"batch_tokens": 5000}, (7, 640)),
+    ],
+)
+def test_rows_follow_from_row_context_and_batch(
+    text_file: Path, settings: dict[str, int], rows: tuple[int, int]
+) -> None:
+    plan = Plan(texts=(str(text_file),), tokenizer="characters", model=SMALL | {"context": 640},
+                settings=SETTINGS | settings)  # fmt: skip
+    task, _, _ = prepare(plan)
+    assert task.tokens[0] > 7 * 640
+    assert task.batches.batch(0).ids.shape == rows
+    assert sum(batch.tokens for batch in task.validation) == task.tokens[1] - 1
+
+
+def test_a_row_is_not_longer_than_the_context(text_file: Path) -> None:
+    plan = Plan(texts=(str(text_file),), tokenizer="characters", model=SMALL | {"context": 64},
+                settings=SETTINGS | {"row": 65})  # fmt: skip
+    with pytest.raises(InputError, match="a row of 65 tokens is longer than the model's context"):
+        prepare(plan)
+
+
 def test_continuing_from_a_model(text_file: Path, tmp_path: Path) -> None:
     first = Plan(texts=(str(text_file),), vocabulary=280, model=SMALL, settings=SETTINGS)
     task, settings, _ = prepare(first)

@@ -173,8 +173,11 @@ class TrainView:
 def _opening(event: Started) -> str:
     kind = "encoder-decoder" if event.config.kind == "encoder-decoder" else "language model"
     begun = f"continues after step {event.step}" if event.step else "begins"
+    learned, held = event.tokens
     return (
         f"{kind} of {event.parameters:,} parameters, vocabulary {event.config.vocab:,}; "
+        f"{learned:,} tokens to train on, {held:,} held out to validate on "
+        f"({held / max(1, learned + held):.1%}); "
         f"one epoch is {event.batches_per_pass} steps; training {begun}"
     )
 

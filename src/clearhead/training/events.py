@@ -18,6 +18,7 @@ class Started:
     parameters: int
     batches_per_pass: int
     config: ModelConfig
+    tokens: tuple[int, int] = (0, 0)  # of the training and the validation texts
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ class Run:
         count = sum(parameter.numel() for parameter in self.task.model.parameters())
         yield Started(
             self.progress.step, self.progress.total, count,
-            self.task.batches.batches_per_pass, self.task.model.config,
+            self.task.batches.batches_per_pass, self.task.model.config, self.task.tokens,
         )  # fmt: skip
         if self.progress.step == 0:
             yield from self._save()

@@ -19,10 +19,11 @@ from clearhead.models.config import ModelConfig
 from clearhead.models.decoder import Decoder
 from clearhead.models.encoder_decoder import EncoderDecoder
 from clearhead.text.tokenizer import Tokenizer
-from clearhead.training.data.corpus import held_out, python_reference, read_documents
+from clearhead.training.data.corpus import python_reference, read_documents
 from clearhead.training.data.packed_batches import PackedBatches, in_order
 from clearhead.training.data.pair_batches import Pair, PairBatches, pairs_in_order
 from clearhead.training.data.source import Content, from_lines
+from clearhead.training.data.split import held_out
 from clearhead.training.data.text_pairs import held_out_pairs, read_pairs
 from clearhead.training.data.vocabulary import make_tokenizer
 from clearhead.training.initialisation import fresh_model
@@ -96,16 +97,29 @@ def _language_task(
         [_document_ids(text, tokenizer, many) for text in texts] for texts in (training, validation)
     )
     _check_validation(sum(map(len, learned)), sum(map(len, tried)), "tokens")
-    context = min(model.config.context, sum(map(len, learned)) - 1)
-    rows: dict[str, int] = {"context": context, "batch_tokens": max(settings.batch_tokens, context)}
+    context = row_length(model.config, settings, sum(map(len, learned)))
+    rows: dict[str, int] = {"context": context, "batch_tokens": settings.batch_tokens}
     task = Task(
         model.to(device),
         tokenizer,
         PackedBatches(learned, seed=settings.seed, **rows),
         in_order(tried, **rows),
         _text_sampler(model, tokenizer, tried[0], settings.seed),
+        (sum(map(len, learned)), sum(map(len, tried))),
     )
     return task, (learned, tried)
+
+
+def row_length(config: ModelConfig, settings: TrainingSettings, tokens: int) -> int:
+    """How many tokens a row has: ``row``, else as many as the context and a batch hold."""
+    if settings.row is not None and settings.row > config.context:
+        raise InputError(
+            f"a row of {settings.row} tokens is longer than the model's context of "
+            f"{config.context}.",
+            hint="--set row= (settings={'row': …}) of at most the context.",
+        )
+    wanted = settings.batch_tokens if settings.row is None else settings.row
+    return min(config.context, wanted, tokens - 1)
 
 
 def _pairs_task(
@@ -142,6 +156,7 @@ def _pairs_task(
         PairBatches(learned, seed=settings.seed, **rows),
         pairs_in_order(tried, **rows),
         _pair_sampler(model, tokenizer, validation[0][0]),
+        (_pair_tokens(learned), _pair_tokens(tried)),
     )
     return task, (learned, tried)
 
@@ -237,6 +252,10 @@ def _pair_ids(pairs: Sequence[tuple[str, str]], tokenizer: Tokenizer, eos: int) 
         ids = tokenizer.encode(target)
         found.append((tokenizer.encode(source), ids if ids[-1:] == [eos] else [*ids, eos]))
     return found
+
+
+def _pair_tokens(pairs: Sequence[Pair]) -> int:
+    return sum(len(source) + len(target) for source, target in pairs)
 
 
 def _check_validation(training: int, validation: int, what: str) -> None:

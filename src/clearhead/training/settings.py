@@ -31,6 +31,7 @@ class TrainingSettings:
     patience: int | None = None
     # batch size
     batch_tokens: int = 2048
+    row: int | None = None  # tokens of a row of text; else as many as the context and a batch hold
     accumulation: int = 1
     # optimiser and schedule
     optimiser: OptimiserName = "muon"
@@ -117,16 +118,16 @@ NAMES: dict[str, Any] = {
     "schedule": ScheduleName,
     "precision": Precision,
 }
-OPTIONAL = {"steps", "minutes", "patience"}
+OPTIONAL = {"steps", "minutes", "patience", "row"}
 WHOLE = {
-    "steps", "patience", "batch_tokens", "accumulation", "warmup", "validate_every", "average",
-    "seed",
+    "steps", "patience", "batch_tokens", "row", "accumulation", "warmup", "validate_every",
+    "average", "seed",
 }  # fmt: skip
 LARGEST = 2**62
 _SHARE, _COUNT, _RATE = (0.0, 1.0), (1, math.inf), (1e-12, 1e3)
 RANGES: dict[str, tuple[float, float]] = {
     "steps": _COUNT, "minutes": (1e-3, math.inf), "patience": _COUNT, "batch_tokens": _COUNT,
-    "accumulation": _COUNT, "learning_rate": _RATE, "matrix_learning_rate": _RATE,
+    "row": _COUNT, "accumulation": _COUNT, "learning_rate": _RATE, "matrix_learning_rate": _RATE,
     "momentum": (0.0, 0.9999), "beta_1": (0.0, 0.9999), "beta_2": (0.0, 0.99999),
     "weight_decay": (0.0, 10.0), "clip": (0.0, math.inf), "warmup": (0, math.inf),
     "cooldown": _SHARE, "floor": _SHARE, "label_smoothing": (0.0, 0.99),

@@ -34,3 +34,4 @@ class Task:
     batches: Batches
     validation: Sequence[Batch] = ()
     sample: Callable[[], tuple[str, str]] | None = None
+    tokens: tuple[int, int] = (0, 0)  # of the training and the validation texts

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clearhead.errors import InputError
-from clearhead.training.data.corpus import held_out, python_reference, read_documents
+from clearhead.training.data.corpus import python_reference, read_documents
 
 
 def test_files_and_folders(tmp_path: Path) -> None:
@@ -34,17 +34,6 @@ def test_what_is_no_text(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=wanted):
             read_documents([tmp_path / path])
-
-
-def test_holding_out() -> None:
-    training, validation = held_out(["abcdefghij", "0123456789"], 0.2, seed=3)
-    assert (training, validation) == (["abcdefgh", "01234567"], ["ij", "89"])
-    many = [f"document {n}" for n in range(40)]
-    training, validation = held_out(many, 0.1, seed=3)
-    assert sorted(training + validation) == sorted(many)
-    assert 3 <= len(validation) <= 6
-    with pytest.raises(InputError, match=r"at most 0\.5; got 0\.6"):
-        held_out(many, 0.6, seed=3)
 
 
 def test_the_reference_text_is_there() -> None:

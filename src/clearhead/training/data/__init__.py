@@ -3,7 +3,8 @@
 ====================  ==========================================================================
 ``given``             the arguments of ``train``, checked
 ``source``            paths, texts or pairs, as a Python program gives them
-``corpus``            documents from files and folders; a part held out for validation
+``corpus``            documents from files and folders
+``split``             a part of them, held out for validation
 ``text_pairs``        pairs of texts from files
 ``vocabulary``        the tokenizer of a run
 ``batch``             rows of token ids, and the targets to predict

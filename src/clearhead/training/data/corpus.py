@@ -7,10 +7,8 @@ from pathlib import Path
 
 from clearhead.errors import InputError
 from clearhead.files.regular_file import read_regular_file
-from clearhead.training.random_seed import generator_for
 from clearhead.training.scale import physical_memory
 
-WHOLE_DOCUMENTS = 20  # from so many documents on, whole ones are held out for validation
 BEGINNING = 1 << 13  # bytes that decide whether a file is text
 
 
@@ -19,7 +17,7 @@ def read_documents(paths: Sequence[str | Path]) -> list[str]:
     documents = []
     for path in map(Path, paths):
         if path.is_dir():
-            found = [file for file in sorted(path.rglob("*")) if _is_text(file, path)]
+            found = [file for file in _files_in(path) if _is_text(file, path)]
             if not found:
                 raise InputError(f"{path} has no text file in it.")
             documents += [read_text(file) for file in found]
@@ -57,32 +55,11 @@ def python_reference() -> list[str]:
     return [text for _, text in sorted(topics.items())]
 
 
-def held_out(documents: Sequence[str], share: float, seed: int) -> tuple[list[str], list[str]]:
-    """Texts to train on and texts to validate on, about ``share`` of all characters.
-
-    Of few documents the end of each is held out, of many some whole ones.
-    """
-    if not 0 < share <= 0.5:
-        raise InputError(
-            f"the share held out for validation must be above 0 and at most 0.5; got {share}.",
-            hint="a validation set larger than what is learned from says little.",
-        )
-    if len(documents) < WHOLE_DOCUMENTS:
-        cuts = [round(len(document) * (1 - share)) for document in documents]
-        together = list(zip(documents, cuts, strict=True))
-        return [text[:at] for text, at in together], [text[at:] for text, at in together]
-    import torch
-
-    order = torch.randperm(len(documents), generator=generator_for("held out", seed)).tolist()
-    wanted = share * sum(map(len, documents))
-    training, validation, held = [], [], 0
-    for index in order:
-        if held < wanted:
-            validation.append(documents[index])
-            held += len(documents[index])
-        else:
-            training.append(documents[index])
-    return training, validation
+def _files_in(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.rglob("*"))
+    except OSError as error:  # a folder that vanished meanwhile, or may not be read
+        raise InputError(f"{folder} cannot be read: {error.strerror or error}.") from None
 
 
 def _is_text(path: Path, folder: Path) -> bool:
