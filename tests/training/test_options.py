@@ -163,7 +163,7 @@ SETTINGS_CHANGED: dict[str, dict[str, Any] | None] = {
     "learning_rate": {"learning_rate": 0.01},
     "matrix_learning_rate": {"matrix_learning_rate": 0.1}, "momentum": {"momentum": 0.5},
     "beta_1": {"beta_1": 0.5}, "beta_2": {"beta_2": 0.5}, "weight_decay": {"weight_decay": 1.0},
-    "clip": {"clip": 0.01}, "warmup": {"warmup": 1},
+    "clip": {"clip": 0.01}, "warmup": {"warmup": 1, "steps": 8},
     "schedule": {"schedule": "inverse-square-root"},
     "cooldown": {"cooldown": 1.0}, "floor": {"floor": 1.0, "cooldown": 1.0},
     "label_smoothing": {"label_smoothing": 0.1}, "validate_every": {"validate_every": 2},

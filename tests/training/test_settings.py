@@ -40,7 +40,7 @@ def test_unknown_names_and_changes() -> None:
 def test_every_number_has_a_range() -> None:
     numbers = {
         name
-        for name, value in vars(TrainingSettings(steps=3, patience=2)).items()
+        for name, value in vars(TrainingSettings(steps=3, patience=2, row=5)).items()
         if isinstance(value, int | float)
     }
     assert numbers | {"minutes"} == set(RANGES)
