@@ -38,7 +38,8 @@ def test_in_order_predicts_everything_once() -> None:
 def predicted(batches: PackedBatches, passes: int) -> list[int]:
     """The targets of the first passes, row by row as the batches give them."""
     rows = passes * batches._rows_per_pass
-    targets, number = [], 0
+    targets: list[list[int]] = []
+    number = 0
     while len(targets) < rows:
         targets += batches.batch(number).targets.tolist()
         number += 1
