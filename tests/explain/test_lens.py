@@ -33,7 +33,8 @@ def test_a_layer_is_read_as_if_the_model_ended_there(
         for layer in range(len(blocks)):
             loaded.model.stack.blocks = nn.ModuleList(blocks[: layer + 1])
             with torch.no_grad():
-                shares = loaded.model(ids)[0, list(lens.positions)].double().softmax(-1)
+                logits = loaded.model(ids)[0, list(lens.positions), : LETTERS.size]
+            shares = logits.double().softmax(-1)
             assert lens.ids[layer].tolist() == shares.argmax(-1).tolist()
             assert lens.probabilities[layer] == pytest.approx(
                 shares.max(-1).values.numpy(), rel=1e-3

@@ -35,6 +35,7 @@ def test_every_position_against_the_logits(
             logits = loaded.model(read, ids)[0].double()
         else:
             logits = loaded.model(ids)[0].double()
+    logits = logits[:, : LETTERS.size]  # a vocabulary that is padded beyond its tokenizer
     found = predictions_of(loaded, passage, source)
     shares = logits.softmax(-1)
     following = ids[0] if name == "bert-masked" else ids[0, 1:]
