@@ -94,9 +94,7 @@ class BlockStates:
         self.kept.append(output[0, self.positions].detach())
 
 
-def lens_at(
-    loaded: Loaded, passage: Passage, marks: tuple[Mark, ...], states: BlockStates
-) -> Lens:
+def lens_at(loaded: Loaded, passage: Passage, marks: tuple[Mark, ...], states: BlockStates) -> Lens:
     """The lens of some words, from the states that were kept at their last tokens."""
     ids, largest, final = _read(loaded, states.stack.norm, states.kept)
     text_of = functools.cache(functools.partial(token_text, loaded))

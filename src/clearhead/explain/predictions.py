@@ -19,6 +19,7 @@ from clearhead.explain.marks import find_mark, marks_of
 from clearhead.explain.pictures import Mark
 from clearhead.explain.why.prediction_run import predicts, token_embedding
 from clearhead.explain.why.target import PredictedToken, no_predictions, token_text
+from clearhead.generation.sound_logits import refuse_unsound
 from clearhead.generation.token_sampler import tokenizer_logits
 from clearhead.models.decoder import Decoder
 from clearhead.models.encoder import Encoder
@@ -150,7 +151,9 @@ def logit_chunks(
 ) -> Iterator[tuple[int, Float[Tensor, "rows vocab"]]]:
     """The logits of all positions, some rows at a time, each with the number of its first row."""
     for start in range(0, len(states), ROWS):
-        yield start, logits_of(loaded, states[start : start + ROWS])
+        logits = logits_of(loaded, states[start : start + ROWS])
+        refuse_unsound(logits)
+        yield start, logits
 
 
 def logits_of(loaded: Loaded, states: Float[Tensor, "rows model"]) -> Float[Tensor, "rows vocab"]:

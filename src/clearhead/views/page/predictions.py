@@ -192,9 +192,7 @@ def _note(kept: int, vocab: int, positions: int, temperatures: tuple[float, ...]
     """What is left out of the file, and why."""
     if kept == vocab:
         return f"This file holds the logits of all {vocab:,} tokens of the vocabulary."
-    note = (
-        f"This file holds the {kept} likeliest tokens of each position; all others are one bar."
-    )
+    note = f"This file holds the {kept} likeliest tokens of each position; all others are one bar."
     if kept < KEPT:
         note += f" A text of {positions:,} tokens leaves no room for {KEPT}."
     if len(temperatures) == 1:

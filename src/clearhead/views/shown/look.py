@@ -26,9 +26,9 @@ from clearhead.views.shown.steps import ShownSteps
 class ShownLook(Shown[Look]):
     """Where each word of a text looks, in every head of a model: the result of ``ch.look``.
 
-    HTML has everything. SVG and PNG draw where the chosen word looks. CSV and JSON hold the numbers
-    of the chosen head. For others save ``look.head("L16H5")``, ``look.word("they")`` or
-    ``look.gallery()``.
+    HTML has everything. SVG and PNG draw where the chosen word looks. CSV and JSON hold the weights
+    of the chosen head, and the predictions. For others save ``look.head("L16H5")``,
+    ``look.word("they")``, ``look.gallery()``, ``look.predictions()`` or ``look.lens()``.
     """
 
     def head(self, name: str | None = None) -> ShownHead:
