@@ -54,7 +54,8 @@ function sampled(row, { temperature, topK, topP, minP }) {
   const logits = Float64Array.from(row.logits, (one) => tempered(one, row.logits[0], temperature));
   const after = tempered(row.after, row.logits[0], temperature);
   const alive = new Array(count).fill(true);
-  let rest = row.whole ? 0 : row.rests.get(temperature) ?? NaN;
+  let rest = row.whole ? 0 : row.rests.get(temperature) ?? NaN; // NaN: not known
+  let reason = noSum(temperature);
   let others = !row.whole; // tokens that are not in the file
   const cut = (threshold) => logits.forEach((one, i) => (alive[i] &&= one >= threshold));
   const without = () => ([rest, others] = [0, false]);
@@ -65,7 +66,7 @@ function sampled(row, { temperature, topK, topP, minP }) {
     without();
   }
   if (topP < 1) {
-    if (Number.isNaN(rest)) return refused(noSum(temperature));
+    if (Number.isNaN(rest)) return refused(reason);
     const { shares } = shared(logits, alive, rest);
     let reached = 0;
     let nucleus = 0;
@@ -73,9 +74,13 @@ function sampled(row, { temperature, topK, topP, minP }) {
       reached += shares[i];
       if (reached - shares[i] < topP) nucleus = i + 1;
     }
-    if (others && reached < topP) return refused(`Top-p ${topP} keeps more tokens than this file holds: its ${count} sum to ${four(reached)} only.`);
-    alive.fill(false, Math.max(nucleus, 1));
-    without();
+    if (others && reached < topP) {
+      rest = NaN; // some of the others stay; min-p may still take them
+      reason = `Top-p ${topP} keeps more tokens than this file holds: its ${count} sum to ${four(reached)} only.`;
+    } else {
+      alive.fill(false, Math.max(nucleus, 1));
+      without();
+    }
   }
   if (minP > 0) {
     const threshold = float(logits[0] + float(Math.log(minP)));
@@ -83,7 +88,7 @@ function sampled(row, { temperature, topK, topP, minP }) {
     cut(threshold);
     without();
   }
-  if (Number.isNaN(rest)) return refused(noSum(temperature));
+  if (Number.isNaN(rest)) return refused(reason);
   return { ...shared(logits, alive, rest), unknown: "" };
 }
 
