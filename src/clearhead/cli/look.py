@@ -96,11 +96,12 @@ def _part(shown: ShownLook, options: dict[str, Any]) -> Shown[object]:
     with waiting("predicting …"):
         if options["lens"]:
             return shown.lens()
-        if options["predictions"] and options["word"] is None:
+        if not options["predictions"]:
+            return shown
+        word: str | None = options["word"]
+        if word is None:
             return shown.predictions(top=options["top"])
-        if options["predictions"]:
-            return shown.predictions(options["word"], options["top"])
-    return shown
+        return shown.predictions(word, options["top"])
 
 
 def _looked(text: str, model: str | None, options: dict[str, Any]) -> ShownLook:
@@ -147,6 +148,8 @@ def _explain_how_to_get(name: str) -> None:
 
 
 def _tries(shown: ShownLook, text: str | None, other: str) -> list[str]:
+    from clearhead.explain.predictions import has_predictions
+
     given = "" if text is None else f" {_quoted(text)}"
     full = given or f" {_quoted(DATE if shown.name == BUILT_IN else SENTENCE)}"
     model = f" --model {shown.name}" if shown.name not in ("", DEFAULT_MODEL) else ""
@@ -155,7 +158,7 @@ def _tries(shown: ShownLook, text: str | None, other: str) -> list[str]:
         word = _quoted(shown.rows[shown.chosen_word].text)
         chosen = f"--head {shown.chosen_head} --word {word}"
         tries.append(f"steps{full}{model} {chosen}   # number by number")
-    if shown.insight.predicts:
+    if has_predictions(shown.insight):
         tries.append(f"look{given}{model} {other}   # what the model says next")
     return [*tries, 'look "your own text"', "look --help"]
 

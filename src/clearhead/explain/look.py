@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from torch import Tensor, nn
 
@@ -41,10 +41,6 @@ from clearhead.trace.head_view import HeadView
 from clearhead.trace.passage import Passage
 from clearhead.trace.proof import Proof
 from clearhead.trace.seen import LayerSummary, Seen
-
-if TYPE_CHECKING:
-    from clearhead.explain.lens import Lens
-    from clearhead.explain.predictions import Predictions
 
 Names: TypeAlias = tuple[tuple[str, ...], ...]
 
@@ -289,39 +285,6 @@ class Look:
         else:
             own = self._labelled(self.seen.labels.passages)
         return own, self._labelled(self.seen.labels.sources)
-
-    @cached_property
-    def predictions(self) -> Predictions:
-        """What the model says next at each position, and what really came."""
-        from clearhead.explain.predictions import predictions_of
-
-        return predictions_of(*self.readable)
-
-    @cached_property
-    def lens(self) -> Lens:
-        """What the model would say after each layer, at each word."""
-        from clearhead.explain.lens import lens_of
-
-        return lens_of(*self.readable)
-
-    @property
-    def readable(self) -> tuple[Loaded, Passage, Passage | None]:
-        """The model with the tokens that it read; predictions need all of them."""
-        passage, source = self.passages
-        if self.loaded is None or passage is None:
-            raise InputError(
-                "predictions need the model; this look is of a trace.",
-                hint="ch.look(ch.load(…), text).predictions(…)",
-            )
-        return self.loaded, passage, source
-
-    @property
-    def predicts(self) -> bool:
-        """True if there are predictions: the model is here, and it predicts tokens."""
-        from clearhead.explain.why.prediction_run import predicts
-
-        loaded = self.loaded
-        return loaded is not None and self.passages[0] is not None and predicts(loaded)
 
     def _labelled(self, passages: list[Passage]) -> Passage | None:
         return passages[self.batch % len(passages)] if passages else None

@@ -14,6 +14,7 @@ from torch import Tensor
 from clearhead.arguments import whole_number
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
+from clearhead.explain.look import Look
 from clearhead.explain.make_look import evaluating
 from clearhead.explain.marks import find_mark, marks_of
 from clearhead.explain.pictures import Mark
@@ -91,6 +92,23 @@ class Predictions:
 
     def __repr__(self) -> str:
         return f"Predictions({len(self.all)} positions, {self.bits:.2f} bits a token)"
+
+
+def has_predictions(look: Look) -> bool:
+    """True if the model of a look is here, and predicts tokens."""
+    loaded = look.loaded
+    return loaded is not None and look.passages[0] is not None and predicts(loaded)
+
+
+def readable(look: Look) -> tuple[Loaded, Passage, Passage | None]:
+    """The model of a look, with the tokens that it read: what predictions are made from."""
+    passage, source = look.passages
+    if look.loaded is None or passage is None:
+        raise InputError(
+            "predictions need the model; this look is of a trace.",
+            hint="ch.look(ch.load(…), text).predictions(…)",
+        )
+    return look.loaded, passage, source
 
 
 def predictions_of(loaded: Loaded, passage: Passage, source: Passage | None = None) -> Predictions:

@@ -16,7 +16,13 @@ from clearhead.explain.difference import Difference
 from clearhead.explain.lens import Lens
 from clearhead.explain.look import Look
 from clearhead.explain.pictures import Gallery, HeadPicture, WordPicture
-from clearhead.explain.predictions import Prediction, Predictions
+from clearhead.explain.predictions import (
+    Prediction,
+    Predictions,
+    has_predictions,
+    predictions_of,
+    readable,
+)
 from clearhead.explain.step_table import StepTable
 from clearhead.views.escape import plain_json
 from clearhead.visible import visible_text
@@ -162,7 +168,7 @@ def _look(look: Look) -> Rows:
 def _said(look: Look) -> Predictions | None:
     """The predictions, with a few tokens for each position; None where there are none."""
     try:
-        return look.predictions.top(LISTED) if look.predicts else None
+        return predictions_of(*readable(look)).top(LISTED) if has_predictions(look) else None
     except NotFiniteError:
         return None
 

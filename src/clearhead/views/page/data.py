@@ -17,6 +17,7 @@ from clearhead.explain.choice import ALL
 from clearhead.explain.generated import GeneratedToken
 from clearhead.explain.look import Look
 from clearhead.explain.pictures import HEADLINE, Aids, HeadPicture, Mark
+from clearhead.explain.predictions import has_predictions
 from clearhead.views.page.axes import Axes, token_texts
 from clearhead.views.page.blocks import Blocks, row_bytes
 from clearhead.views.page.groups import Group, Layer, group_weights, groups_of
@@ -162,7 +163,7 @@ def _predicts(letter: str, look: Look) -> str | None:
 
     A row of cross-attention has the name of the token that its query wrote.
     """
-    if not look.predicts or letter == "E":
+    if not has_predictions(look) or letter == "E":
         return None
     if letter == "C":
         return "written"

@@ -30,8 +30,10 @@ from clearhead.explain.predictions import (
     NONE,
     came_ids,
     final_states,
+    has_predictions,
     likeliest,
     logit_chunks,
+    readable,
 )
 from clearhead.explain.why.target import token_text
 from clearhead.trace.passage import Passage
@@ -62,9 +64,9 @@ class KeptLogits:
 
 def add_predictions(blocks: Blocks, look: Look, budget: int = BUDGET) -> dict[str, Any] | None:
     """Put the predictions and the lens of a look into a page; None where there are none."""
-    if not look.predicts:
+    if not has_predictions(look):
         return None
-    loaded, passage, source = look.readable
+    loaded, passage, source = readable(look)
     words = marks_of(passage, len(passage), words=True)
     marks = lens_words(loaded, words, look.chosen_word)
     try:

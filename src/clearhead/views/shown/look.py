@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import overload
 
 from torch import Tensor
@@ -9,9 +10,11 @@ from torch import Tensor
 from clearhead.checkpoints.load import Loaded
 from clearhead.explain.generated import GeneratedToken
 from clearhead.explain.layer_group import LayerGroup
+from clearhead.explain.lens import lens_of
 from clearhead.explain.long_map import long_map
 from clearhead.explain.look import Look, Names
 from clearhead.explain.pictures import Aids, Colour, Hide, Mark, Measure, Pool
+from clearhead.explain.predictions import Predictions, predictions_of, readable
 from clearhead.explain.salience import Rows
 from clearhead.trace.passage import Passage
 from clearhead.trace.proof import Proof
@@ -64,12 +67,16 @@ class ShownLook(Shown[Look]):
     ) -> ShownPredictions | ShownPrediction:
         """What the model says next: after a word, or after every one; and what really came."""
         if word is None:
-            return ShownPredictions(self.insight.predictions.top(top))
-        return ShownPrediction(self.insight.predictions.at(word, top))
+            return ShownPredictions(self._predictions.top(top))
+        return ShownPrediction(self._predictions.at(word, top))
 
     def lens(self) -> ShownLens:
         """What the model would say after each layer, at each word."""
-        return ShownLens(self.insight.lens)
+        return ShownLens(lens_of(*readable(self.insight)))
+
+    @cached_property
+    def _predictions(self) -> Predictions:
+        return predictions_of(*readable(self.insight))
 
     def with_aids(
         self,
