@@ -29,7 +29,8 @@ from clearhead.text.token import Token
 from clearhead.trace.passage import Passage
 
 KEPT = 200  # likeliest tokens of each position
-ROWS = 64  # positions whose logits are computed at once
+ROWS = 64  # positions whose logits are computed at once, at most
+LOGITS = 4_000_000  # logits that are computed at once, of a large vocabulary
 NONE = -1  # in place of the token that came, where none did
 
 
@@ -168,8 +169,9 @@ def logit_chunks(
     loaded: Loaded, states: Float[Tensor, "query model"]
 ) -> Iterator[tuple[int, Float[Tensor, "rows vocab"]]]:
     """The logits of all positions, some rows at a time, each with the number of its first row."""
-    for start in range(0, len(states), ROWS):
-        logits = logits_of(loaded, states[start : start + ROWS])
+    rows = max(1, min(ROWS, LOGITS // loaded.config.vocab))
+    for start in range(0, len(states), rows):
+        logits = logits_of(loaded, states[start : start + rows])
         refuse_unsound(logits)
         yield start, logits
 

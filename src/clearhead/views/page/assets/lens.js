@@ -13,17 +13,18 @@ class LensTable {
   async load(lens) {
     this.data = await this.view.blocks.json(lens.block);
     const { words, positions, appears, tokens } = this.data;
-    this.said = make("p", { class: "said", "aria-live": "polite" });
+    this.said = make("p", { class: "said" });
     const heading = words.map((word, column) => make("th", { scope: "col" }, make("button", { class: "plain", onclick: () => this.goTo(positions[column]) }, shortened(word, 14))));
     this.cells = tokens.map((row, layer) => row.map((token, column) => this.cell(layer, column, token, layer >= appears[column])));
     const rows = this.cells.map((cells, layer) => make("tr", {}, make("th", { scope: "row" }, `L${layer}`), ...cells));
     this.table = make("table", {}, make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "layer"), ...heading)), make("tbody", {}, ...rows));
+    this.scroll = make("div", { class: "table-scroll", tabindex: 0, role: "group", "aria-label": "Layers and words" }, this.table);
     this.table.addEventListener("pointerleave", () => this.tell(null));
     this.element.append(
       make("h2", {}, "What the model would say after each layer"),
       make("p", { class: "quiet" }, LENS_LEGEND + this.left()),
       this.said,
-      make("div", { class: "table-scroll", tabindex: 0, role: "group", "aria-label": "Layers and words" }, this.table),
+      this.scroll,
     );
     this.colour();
     this.show();
@@ -73,6 +74,15 @@ class LensTable {
       [...row.cells].forEach((cell, place) => cell.classList.toggle("shown", place - 1 === shown));
     }
     this.tell(null);
+    if (shown >= 0) this.reveal(this.table.rows[0].cells[shown + 1]);
+  }
+
+  // Scrolls the table, and only the table, to a column.
+  reveal(heading) {
+    const { scroll, table } = this;
+    const first = table.rows[0].cells[0].offsetWidth; // the names of the layers stay in view
+    const { offsetLeft: left, offsetWidth: width } = heading;
+    if (left - first < scroll.scrollLeft || left + width > scroll.scrollLeft + scroll.clientWidth) scroll.scrollLeft = left - first - (scroll.clientWidth - first - width) / 2;
   }
 
   // Where the answer stood for a while before it came to stay.
