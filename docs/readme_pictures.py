@@ -52,7 +52,7 @@ def photograph_page(out: Path) -> None:
         browser = running.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
-        tab = browser.new_page(viewport={"width": 1280, "height": 1150})
+        tab = browser.new_page(viewport={"width": 1280, "height": 1330})
         tab.goto(page.as_uri())
         tab.wait_for_selector("[data-ready]")
         tab.wait_for_timeout(1000)

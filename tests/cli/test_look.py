@@ -205,3 +205,26 @@ def test_the_main_job_shows_who_they_are() -> None:
     shown = run(look).output
     assert "“they” looks most at “kids” (0.60) in L16H5 (layer 16, head 5)" in shown
     assert "Proof: exact: 30 layers" in shown
+
+
+def test_look_shows_predictions_and_the_lens(decoder_folder: Path, tmp_path: Path) -> None:
+    model = ("--model", decoder_folder)
+    every = run(look, TEXT, *model, "--predictions").output
+    assert "What the model says next: " in every and "likeliest others" in every
+    assert "--lens   # what the model says next" in every
+    assert max(map(len, every.split("Try next")[0].splitlines())) <= 80
+    one = run(look, TEXT, *model, "--predictions", "--word", "their", "--top", "3").output
+    assert "What comes after “their”" in one
+    assert len(one.split("Try next")[0].splitlines()) == 1 + 3 + 2
+    lens = run(look, TEXT, *model, "--lens").output
+    assert "after each layer" in lens and "    L1 " in lens
+    out = tmp_path / "said.csv"
+    run(look, TEXT, *model, "--predictions", "--csv", out)
+    assert out.read_text().startswith("position,after,token,")
+    page = tmp_path / "page.html"
+    run(look, TEXT, *model, "--lens", "--html", page)
+    assert 'data-block="predictions"' in page.read_text()  # the whole look
+    both = run(look, TEXT, *model, "--lens", "--predictions", good=False)
+    assert both.exit_code == 2 and "give one of them" in both.output
+    none = run(look, TEXT, *model, "--predictions", "--top", "0", good=False)
+    assert isinstance(none.exception, InputError)

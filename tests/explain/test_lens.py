@@ -13,6 +13,7 @@ import clearhead as ch
 from clearhead.explain.lens import lens_of
 from clearhead.text.characters import CharacterTokenizer
 from clearhead.trace.passage import passage_of
+from tests.shared.explained_models import random_decoder
 from tests.shared.tiny_models import Tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -33,7 +34,8 @@ def test_a_layer_is_read_as_if_the_model_ended_there(
         for layer in range(len(blocks)):
             loaded.model.stack.blocks = nn.ModuleList(blocks[: layer + 1])
             with torch.no_grad():
-                shares = loaded.model(ids)[0, list(lens.positions)].double().softmax(-1)
+                logits = loaded.model(ids)[0, list(lens.positions), : LETTERS.size]
+            shares = logits.double().softmax(-1)
             assert lens.ids[layer].tolist() == shares.argmax(-1).tolist()
             assert lens.probabilities[layer] == pytest.approx(
                 shares.max(-1).values.numpy(), rel=1e-3
@@ -44,9 +46,19 @@ def test_a_layer_is_read_as_if_the_model_ended_there(
         answer = lens.ids[-1, column]
         assert (lens.ids[layer:, column] == answer).all()
         assert layer == 0 or lens.ids[layer - 1, column] != answer
+        first = lens.first[column]
+        assert lens.ids[first, column] == answer and answer not in lens.ids[:first, column]
 
 
 def test_a_look_has_a_lens() -> None:
     lens = ch.look("dates", "3rd of March 2021").lens().insight
     assert len(lens.ids) == 1 and lens.appears == (0,) * len(lens.positions)
     assert "Lens(1 layers" in repr(lens)
+
+
+def test_the_lens_of_some_words() -> None:
+    loaded = replace(random_decoder(vocab=LETTERS.size), tokenizer=LETTERS)
+    passage = passage_of(LETTERS, "a!b!c!d")
+    whole, part = lens_of(loaded, passage), lens_of(loaded, passage, words=range(2, 5))
+    assert part.marks == whole.marks[2:5] and (part.ids == whole.ids[:, 2:5]).all()
+    assert part.final == pytest.approx(whole.final[:, 2:5])

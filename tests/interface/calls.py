@@ -439,6 +439,7 @@ def _views() -> dict[str, Call]:
         "ShownLook.weights_of": _method(look, "weights_of", layer="L0", rows=[0, 2]),
         "ShownLook.axes": _method(look, "axes", layer="L0"),
         "ShownLook.predictions": _method(look, "predictions", str, word="cat", top=3),
+        "ShownLook.predictions, all": _method(look, "predictions", str, top=3),
         "why": _call(
             ch.why,
             str,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from clearhead.explain.worked_examples import worked_example
-from clearhead.views.numbers import number_text, query_text, vector_text, weight_text
+from clearhead.views.numbers import number_text, query_text, share_text, vector_text, weight_text
 
 
 def test_numbers_have_two_decimals_unless_they_are_whole() -> None:
@@ -16,3 +16,9 @@ def test_vectors_are_cut_and_have_no_negative_zero() -> None:
 
 def test_the_query_of_a_table() -> None:
     assert query_text(worked_example("selfish")[0], "it") == "q of “it” = [2 0 −1]"
+
+
+def test_tiny_probabilities_keep_their_power_of_ten() -> None:
+    assert [share_text(share) for share in (1.0, 0.12345, 0.0001, 0.00009, 3e-8, 0.0)] == [
+        "1.0000", "0.1235", "0.0001", "9e-05", "3e-08", "0.0000",
+    ]  # fmt: skip

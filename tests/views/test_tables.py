@@ -2,15 +2,21 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import clearhead as ch
 from clearhead.errors import InputError
 from clearhead.explain.difference import make_difference
 from clearhead.explain.worked_examples import worked_example
+from clearhead.text.characters import CharacterTokenizer
 from clearhead.views.tables import csv_text, json_text
+from tests.shared.explained_models import random_decoder
 from tests.shared.made_looks import SENTENCE, made_look
+
+LETTERS = CharacterTokenizer("".join(map(chr, range(97, 97 + 26))))
 
 
 def rows(insight: object) -> list[dict[str, str]]:
@@ -50,6 +56,39 @@ def test_a_word_and_the_others() -> None:
         assert json.loads(json_text(insight))["insight"] == type(insight).__name__
 
 
+def test_a_look_has_its_head_and_its_predictions() -> None:
+    look = ch.look("dates", "3rd of March 2021")
+    table = rows(look.insight)
+    weights = [row for row in table if row["what"] == "weight"]
+    assert [row["weight"] for row in weights] == [
+        row["weight"] for row in rows(look.insight.head())
+    ]
+    said = [row for row in table if row["what"] == "prediction"]
+    assert len(said) == 12 * 5  # tokens of the text, likeliest of each; those that came are of them
+    first = look.predictions().all[0]
+    assert said[0] == dict.fromkeys(weights[0], "") | {
+        "what": "prediction", "position": "0", "after": "⟨bos⟩", "token": "2", "rank": "1",
+        "id": str(first.likeliest[0].id), "logit": str(first.likeliest[0].logit), "came": "true",
+        "probability": str(first.likeliest[0].probability), "surprise_bits": str(first.surprise),
+    }  # fmt: skip
+    told = json.loads(json_text(look.insight))
+    assert told["insight"] == "Look" and told["head"] == look.chosen_head
+    assert told["predictions"]["all"][0]["came"]["text"] == "2"
+    assert json.loads(json_text(made_look()))["predictions"] is None
+    assert {row["what"] for row in rows(made_look())} == {"weight"}
+
+
+def test_a_token_that_came_is_listed_at_its_rank() -> None:
+    loaded = replace(random_decoder(), tokenizer=LETTERS)
+    found = ch.look(loaded, "abcd").predictions(top=2)
+    table = rows(found.insight)
+    for place, one in enumerate(found.all[:-1]):
+        (came,) = [row for row in table if row["position"] == str(place) and row["came"] == "true"]
+        assert one.came is not None and came["rank"] == str(one.came.rank)
+        assert came["token"] == "abcd"[place + 1] and float(came["surprise_bits"]) == one.surprise
+    assert len([row for row in table if row["position"] == "3"]) == 2
+
+
 def test_the_step_table_has_whole_vectors() -> None:
     table = rows(worked_example("selfish")[0])
     assert [row["score"] for row in table] == ["1.0", "3.0", "-2.0", "-3.0"]
@@ -64,7 +103,7 @@ def test_spreadsheets_run_no_word_as_a_formula() -> None:
 
 
 def test_what_has_no_table_is_said() -> None:
-    with pytest.raises(InputError, match=r"CSV holds the numbers of one of .*; Look came"):
-        csv_text(made_look())
+    with pytest.raises(InputError, match=r"CSV holds the numbers of one of .*; int came"):
+        csv_text(3)
     with pytest.raises(InputError, match=r"JSON holds the numbers .*; str came"):
         json_text("text")

@@ -8,7 +8,8 @@
 ``loading``, ``preparing``                            lines and bars for those who wait
 ``look``, ``why``, ``steps``, ``map``,                commands that show attention, and why
 ``heads``, ``diff``                                   a model predicts what it predicts
-``generate``, ``chat``, ``translate``                 commands that run models
+``generate``, ``token_lines``, ``chat``,              commands that run models; generated tokens,
+``translate``                                         a line each
 ``models``                                            the command that lists and fetches models
 ``train``, ``train_view``                             the command that trains, and its progress bar
 ====================================================  ==========================================

@@ -15,6 +15,7 @@ from clearhead.cli.loading import load_model, waiting
 from clearhead.cli.preparing import prepare_engine
 from clearhead.cli.printing import say, write, write_json, writer
 from clearhead.cli.sampling_options import sampling_options
+from clearhead.cli.token_lines import ALTERNATIVES, show_tokens
 from clearhead.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         'clearhead generate "Students opened their"',
         "clearhead generate --file story.txt --max-tokens 300",
         'clearhead generate "Once" --samples 3 --seed 1',
+        'clearhead generate "The capital of France is" -n 8 --show',
     ),
 )
 @click.argument("prompt", required=False)
@@ -43,15 +45,18 @@ if TYPE_CHECKING:
     show_default=True,
     help="Number of texts, generated side by side.",
 )
-@click.option("--alternatives", type=int, default=0, metavar="N",
-              help="With --json: report the N likeliest tokens at each position.")  # fmt: skip
+@click.option("--show", is_flag=True,
+              help="Print a line for each token: its probability, and alternatives.")  # fmt: skip
+@click.option("--alternatives", type=int, metavar="N",
+              help="With --show or --json: report the N likeliest tokens at each position.  "
+              "[default: 4 with --show, or 0]")  # fmt: skip
 @click.option(
     "--slide", is_flag=True, help="Drop the beginning of the text when the context is full."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one event per line, as JSON.")
 def command(
     prompt: str | None, file: str | None, model: str, engine: bool | None, as_json: bool,
-    **options: Any,
+    show: bool, alternatives: int | None, **options: Any,
 ) -> None:  # fmt: skip
     """Continue PROMPT, a file (--file), or standard input from a pipe.
 
@@ -59,16 +64,24 @@ def command(
     text. On a terminal, characters that would command it are shown as signs; into a pipe or a file
     goes the text exactly as the model wrote it.
     """
+    if show and as_json:
+        raise click.UsageError("--show is for people, --json for programs: give one of them.")
+    if alternatives and not (show or as_json):
+        raise click.UsageError("--alternatives are printed with --show or --json: add one of them.")
     text = read_prompt(prompt, file)
     from clearhead.generation.generate import generate
 
     loaded = load_model(model)
+    if alternatives is None:
+        alternatives = ALTERNATIVES if show else 0
     events = generate(
-        loaded, text, engine=engine, **options
+        loaded, text, engine=engine, alternatives=alternatives, **options
     )  # bad arguments are refused before the wait
     prepare_engine(loaded, engine)
     if as_json:
         _show_json(events)
+    elif show:
+        show_tokens(first_awaited(events), loaded, options["samples"])
     elif options["samples"] > 1:
         _show_samples(events)
     else:

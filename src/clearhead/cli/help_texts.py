@@ -14,8 +14,12 @@ SECTIONS = {
         "repetition_penalty", "no_repeat_ngram_size", "presence_penalty", "frequency_penalty",
         "seed", "file_settings",
     ),
-    "Display": ("tokens", "hide", "colour", "pool", "measure", "everything"),
-    "Output": ("html", "svg", "png", "json", "csv", "open_page", "as_json"),
+    "Display": (
+        "predictions", "top", "lens", "tokens", "hide", "colour", "pool", "measure", "everything",
+    ),
+    "Output": (
+        "html", "svg", "png", "json", "csv", "open_page", "show", "alternatives", "as_json",
+    ),
 }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from clearhead.errors import StoreError
 
 if TYPE_CHECKING:
     from clearhead.checkpoints.load import Loaded
-    from clearhead.views.shown import ShownLook
+    from clearhead.views.shown import Shown, ShownLook
 
 SENTENCE = "The kids were scared of the lions, so they left right away."
 QUOTED = 64  # characters of a text that is repeated
@@ -40,6 +40,8 @@ BUILT_IN, DATE = "dates", "3rd of March 2021"
         "clearhead look",
         'clearhead look "The kids left, as they were scared." --word they',
         "clearhead look essay.txt --head L16H5 --html look.html --open",
+        'clearhead look "The capital of France is Paris." --predictions',
+        'clearhead look "The capital of France is" --lens',
     ),
 )
 @click.argument("text", metavar="[TEXT|FILE]", required=False)
@@ -52,22 +54,54 @@ BUILT_IN, DATE = "dates", "3rd of March 2021"
               "TEXT is then the text of its decoder.")  # fmt: skip
 @click.option("--generate", "-n", type=int, default=0, metavar="N",
               help="Generate N more tokens, and show what each attends to.")  # fmt: skip
+@click.option(
+    "--predictions",
+    is_flag=True,
+    help="Show what the model says next at each token instead; with --word, at one.",
+)
+@click.option(
+    "--top",
+    type=int,
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="With --predictions: the N likeliest tokens.",
+)
+@click.option(
+    "--lens", is_flag=True, help="Show what the model would say after each layer instead."
+)
 @aid_options
 @output_options
 def command(text: str | None = None, model: str | None = None, **options: Any) -> None:
     """Show which words each word of TEXT attends to.
 
     TEXT is a sentence, a text file, a saved trace, or - for standard input. Without TEXT, it shows
-    an example. Without --word and --head, it shows the most salient word and head.
+    an example. Without --word and --head, it shows the most salient word and head. The page
+    (--html) has everything, predictions and lens included.
     """
+    if options["predictions"] and options["lens"]:
+        raise click.UsageError("--predictions and --lens are two pictures: give one of them.")
     if text is None:
         shown, other = _example(model, options)
     else:
         shown, other = _looked(text, model, options), False
-    if show_or_write(shown, options):
+    if show_or_write(_part(shown, options), options, page=shown):
         if other:
             _explain_how_to_get(DEFAULT_MODEL)
-        try_next(*_tries(shown, text))
+        try_next(*_tries(shown, text, "--lens" if options["predictions"] else "--predictions"))
+
+
+def _part(shown: ShownLook, options: dict[str, Any]) -> Shown[object]:
+    """What the terminal, pictures and tables show: the look, its predictions or its lens."""
+    with waiting("predicting …"):
+        if options["lens"]:
+            return shown.lens()
+        if not options["predictions"]:
+            return shown
+        word: str | None = options["word"]
+        if word is None:
+            return shown.predictions(top=options["top"])
+        return shown.predictions(word, options["top"])
 
 
 def _looked(text: str, model: str | None, options: dict[str, Any]) -> ShownLook:
@@ -113,7 +147,9 @@ def _explain_how_to_get(name: str) -> None:
     )
 
 
-def _tries(shown: ShownLook, text: str | None) -> list[str]:
+def _tries(shown: ShownLook, text: str | None, other: str) -> list[str]:
+    from clearhead.explain.predictions import has_predictions
+
     given = "" if text is None else f" {_quoted(text)}"
     full = given or f" {_quoted(DATE if shown.name == BUILT_IN else SENTENCE)}"
     model = f" --model {shown.name}" if shown.name not in ("", DEFAULT_MODEL) else ""
@@ -122,6 +158,8 @@ def _tries(shown: ShownLook, text: str | None) -> list[str]:
         word = _quoted(shown.rows[shown.chosen_word].text)
         chosen = f"--head {shown.chosen_head} --word {word}"
         tries.append(f"steps{full}{model} {chosen}   # number by number")
+    if has_predictions(shown.insight):
+        tries.append(f"look{given}{model} {other}   # what the model says next")
     return [*tries, 'look "your own text"', "look --help"]
 
 

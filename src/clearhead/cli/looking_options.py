@@ -118,18 +118,25 @@ def model_of(name: str | None) -> Loaded:
     return load_model(DEFAULT_MODEL if name is None else name)
 
 
-def show_or_write(shown: Shown[object], options: dict[str, Any]) -> bool:
-    """Write the files that the options name, or show the result; True if it was shown."""
+def show_or_write(
+    shown: Shown[object], options: dict[str, Any], page: Shown[object] | None = None
+) -> bool:
+    """Write the files that the options name, or show the result; True if it was shown.
+
+    ``page``: what becomes the page, if that is more than is shown.
+    """
+    page = shown if page is None else page
     wanted = {name: options[name] for name in FILES if options.get(name) is not None}
     opening = bool(options.get("open_page"))
     for name, path in wanted.items():
         with waiting(f"drawing {path} …"):
-            written = _written(shown, name, path, opening and name == "html")
+            part = page if name == "html" else shown
+            written = _written(part, name, path, opening and name == "html")
         if written is not None:
             say(f"{written} is written ({written.stat().st_size / 1e6:.1f} MB).")
     if opening and "html" not in wanted:
         with waiting("drawing the page …"):
-            say(f"{shown.html(open=True)} is open in your browser.")
+            say(f"{page.html(open=True)} is open in your browser.")
     if wanted or opening:
         return False
     print_insight(shown.insight)

@@ -1,7 +1,7 @@
 """File formats of an insight, by the ending of the file: HTML, SVG, PNG, CSV, JSON, plain text.
 
-A whole look has too much for one picture. ``one_picture`` and ``one_head`` say which part of it SVG
-and PNG draw, and whose numbers CSV and JSON hold.
+A whole look has too much for one picture. ``one_picture`` says which part of it SVG and PNG draw;
+CSV and JSON hold the weights of the chosen head, and the predictions.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def csv_bytes(insight: object) -> bytes:
     """The numbers, a line each."""
     from clearhead.views.tables import csv_text
 
-    return csv_text(one_head(insight)).encode()
+    return csv_text(insight).encode()
 
 
 def json_bytes(insight: object) -> bytes:
     """The numbers with the words that they belong to."""
     from clearhead.views.tables import json_text
 
-    return json_text(one_head(insight)).encode()
+    return json_text(insight).encode()
 
 
 def text_bytes(insight: object) -> bytes:
@@ -65,8 +65,3 @@ def one_picture(insight: object) -> object:
     if any(layer.kind == "cross" for layer in insight.layers):
         return insight.alignment()
     return insight.word(insight.chosen_word, insight.chosen_head)
-
-
-def one_head(insight: object) -> object:
-    """The part of a whole look whose numbers are written: the chosen head."""
-    return insight.head() if isinstance(insight, Look) else insight

@@ -17,6 +17,11 @@ def weight_text(number: float) -> str:
     return f"{number:.2f}"
 
 
+def share_text(share: float) -> str:
+    """A probability with four decimals; a tiny one with its power of ten."""
+    return f"{share:.4f}" if share >= 0.0001 or share == 0 else f"{share:.0e}"
+
+
 def vector_text(numbers: Vector, shown: int) -> str:
     """A vector in brackets; of a long one the first entries."""
     whole = all(number == round(number) for number in numbers)

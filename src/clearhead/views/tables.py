@@ -11,11 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from clearhead.errors import InputError
+from clearhead.errors import InputError, NotFiniteError
 from clearhead.explain.difference import Difference
 from clearhead.explain.lens import Lens
+from clearhead.explain.look import Look
 from clearhead.explain.pictures import Gallery, HeadPicture, WordPicture
-from clearhead.explain.predictions import Prediction
+from clearhead.explain.predictions import (
+    Prediction,
+    Predictions,
+    has_predictions,
+    predictions_of,
+    readable,
+)
 from clearhead.explain.step_table import StepTable
 from clearhead.views.escape import plain_json
 from clearhead.visible import visible_text
@@ -24,6 +31,7 @@ from clearhead.visible import visible_text
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 Rows = Iterator[list[Any]]
+LISTED = 5  # likeliest tokens of each position in the tables of a look
 
 
 def csv_text(insight: object) -> str:
@@ -42,7 +50,11 @@ def json_text(insight: object) -> str:
     """The whole insight: its fields by their names, words as objects."""
     if type(insight) not in CSV:
         raise _no_table("JSON", insight, CSV)
-    content = {"insight": type(insight).__name__} | _plain(insight)
+    if isinstance(insight, Look):
+        shown = _plain(insight.head()) | {"predictions": _plain(_said(insight))}
+    else:
+        shown = _plain(insight)
+    content = {"insight": type(insight).__name__} | shown
     return plain_json(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)) + "\n"
 
 
@@ -122,6 +134,45 @@ def _prediction(prediction: Prediction) -> Rows:
         ]  # fmt: skip
 
 
+PREDICTED = [
+    "position", "after", "token", "id", "logit", "probability", "rank", "came", "surprise_bits",
+]  # fmt: skip
+
+
+def _predictions(predictions: Predictions) -> Rows:
+    """A line for each of the likeliest tokens of a position, and for the one that came."""
+    yield PREDICTED
+    for one in predictions.all:
+        after, came = predictions.tokens[one.position], one.came
+        tokens = one.likeliest if came is None else (*one.others, came)
+        for token in sorted(tokens, key=lambda token: token.rank):
+            is_came = came is not None and token.id == came.id
+            surprise = _or_empty(one.surprise if is_came else None)
+            yield [
+                one.position, after, token.text, token.id, token.logit, token.probability,
+                token.rank, is_came, surprise,
+            ]  # fmt: skip
+
+
+def _look(look: Look) -> Rows:
+    """The weights of the chosen head, and the predictions, in one table."""
+    weights = list(_head(look.head()))
+    yield ["what", *weights[0], *PREDICTED]
+    for row in weights[1:]:
+        yield ["weight", *row, *[""] * len(PREDICTED)]
+    predictions = _said(look)
+    for row in [] if predictions is None else list(_predictions(predictions))[1:]:
+        yield ["prediction", *[""] * len(weights[0]), *row]
+
+
+def _said(look: Look) -> Predictions | None:
+    """The predictions, with a few tokens for each position; None where there are none."""
+    try:
+        return predictions_of(*readable(look)).top(LISTED) if has_predictions(look) else None
+    except NotFiniteError:
+        return None
+
+
 def _lens(lens: Lens) -> Rows:
     yield ["layer", "word", "token", "id", "probability", "final_probability", "final"]
     for (layer, column), id in np.ndenumerate(lens.ids):
@@ -138,6 +189,8 @@ CSV: dict[type, Callable[[Any], Rows]] = {
     Gallery: _gallery,
     StepTable: _steps,
     Difference: _difference,
+    Look: _look,
+    Predictions: _predictions,
     Prediction: _prediction,
     Lens: _lens,
 }

@@ -44,7 +44,7 @@ def test_what_an_insight_has_can_be_asked_and_shows_itself(shown: ShownLook) -> 
 def test_it_is_written_by_its_ending(shown: ShownLook, tmp_path: Path) -> None:
     for suffix, start in (
         ("html", b"<!doctype html>"), ("svg", b"<svg"), ("png", b"\x89PNG"), ("json", b"{"),
-        ("csv", b"head,row"), ("txt", b"tiny"),
+        ("csv", b"what,head,row"), ("txt", b"tiny"),
     ):  # fmt: skip
         path = shown.save(tmp_path / f"look.{suffix}")
         assert path.read_bytes().startswith(start), suffix
@@ -59,7 +59,7 @@ def test_it_is_written_by_its_ending(shown: ShownLook, tmp_path: Path) -> None:
 
 def test_methods_give_text_or_write(shown: ShownLook, tmp_path: Path) -> None:
     assert str(shown.svg()).startswith("<svg")
-    assert str(shown.csv()).startswith("head,row")
+    assert str(shown.csv()).startswith("what,head,row")
     assert json.loads(str(shown.json()))["head"] == shown.chosen_head
     assert isinstance(shown.png(), bytes)
     assert str(shown.html()).startswith("<!doctype html>")

@@ -17,9 +17,11 @@ from clearhead.explain.choice import ALL
 from clearhead.explain.generated import GeneratedToken
 from clearhead.explain.look import Look
 from clearhead.explain.pictures import HEADLINE, Aids, HeadPicture, Mark
+from clearhead.explain.predictions import has_predictions
 from clearhead.views.page.axes import Axes, token_texts
 from clearhead.views.page.blocks import Blocks, row_bytes
 from clearhead.views.page.groups import Group, Layer, group_weights, groups_of
+from clearhead.views.page.predictions import add_predictions
 from clearhead.views.page.strongest import (
     MOST,
     UNITS,
@@ -75,6 +77,7 @@ def page_of_look(look: Look, *, budget: int = BUDGET) -> PageData:
         "vectors": add_vectors(data.blocks, [layer.view for layer in layers], _chosen(look)),
         "without_vectors": WITHOUT_VECTORS,
         "gallery": _gallery(look, groups[0], data.blocks),
+        "predictions": add_predictions(data.blocks, look),
     } | _written_meta(look, axes)  # fmt: skip
     _finish(data.meta, axes, bands, look.aids, _cut_meta(rows, cut), look.notes)
     return data
@@ -104,7 +107,7 @@ def page_of_picture(picture: HeadPicture) -> PageData:
         "title": "one head", "headline": HEADLINE, "layers": [layer], "groups": [],
         "chosen": {"head": picture.head, "word": int(strong.max(axis=1).argmax())},
         "why": "", "proof": None, "vectors": {}, "gallery": None, "generated": [],
-        "written_from": None, "writing": None,
+        "written_from": None, "writing": None, "predictions": None,
         "without_vectors": "This file holds the weights of one head.",
     }  # fmt: skip
     _finish(data.meta, axes, bands, picture.aids, _cut_meta({"": rows}, 1), picture.notes)
@@ -140,7 +143,7 @@ def _layer_meta(layer: Layer, group: int, look: Look, axes: Axes, bands: _Bands)
     } | _axis_numbers(layer, look, axes)
 
 
-def _axis_numbers(layer: Layer, look: Look, axes: Axes) -> dict[str, int]:
+def _axis_numbers(layer: Layer, look: Look, axes: Axes) -> dict[str, Any]:
     letter = layer.name[0]
     row_label, column_label = AXIS_LABELS.get(letter, AXIS_LABELS["L"])
     view = layer.view
@@ -152,7 +155,20 @@ def _axis_numbers(layer: Layer, look: Look, axes: Axes) -> dict[str, int]:
         partial(token_texts, view.columns.passage, view.columns.length),
     )
     rows = axes.number(layer.rows, row_label, source if letter == "E" else look.text)
-    return {"rows": rows, "columns": columns}
+    return {"rows": rows, "columns": columns, "predicts": _predicts(letter, look)}
+
+
+def _predicts(letter: str, look: Look) -> str | None:
+    """What the distribution of a row is of: the next token, the token at its place, or its own.
+
+    A row of cross-attention has the name of the token that its query wrote.
+    """
+    if not has_predictions(look) or letter == "E":
+        return None
+    if letter == "C":
+        return "written"
+    assert look.loaded is not None
+    return "place" if look.loaded.config.kind == "encoder" else "next"
 
 
 def _group_meta(

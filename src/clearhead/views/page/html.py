@@ -16,8 +16,8 @@ from clearhead.views.escape import markup_text, script_json
 from clearhead.views.page.data import PageData, page_of_look, page_of_picture
 
 SCRIPTS = (
-    "parts.js", "data.js", "sentence.js", "bars.js", "heatmap.js", "gallery.js", "steps.js",
-    "written.js", "view.js",
+    "parts.js", "data.js", "sentence.js", "bars.js", "sampling.js", "predictions.js", "lens.js",
+    "heatmap.js", "gallery.js", "steps.js", "written.js", "view.js",
 )  # fmt: skip
 
 

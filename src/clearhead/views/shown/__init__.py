@@ -5,7 +5,7 @@
 ``look``         ``ShownLook``: a whole look, with methods that lead to all others
 ``pictures``     ``ShownHead``, ``ShownWord``, ``ShownGallery``
 ``steps``        ``ShownSteps``: the step table of one query
-``predictions``  ``ShownPrediction``, ``ShownLens``: what the model says next
+``predictions``  ``ShownPredictions``, ``ShownPrediction``, ``ShownLens``: what the model says next
 ``difference``   ``ShownDifference``: what changed between two looks
 ===============  =================================================================================
 
@@ -17,7 +17,7 @@ from clearhead.views.shown.base import Shown
 from clearhead.views.shown.difference import ShownDifference
 from clearhead.views.shown.look import ShownLook
 from clearhead.views.shown.pictures import ShownGallery, ShownHead, ShownWord
-from clearhead.views.shown.predictions import ShownLens, ShownPrediction
+from clearhead.views.shown.predictions import ShownLens, ShownPrediction, ShownPredictions
 from clearhead.views.shown.steps import ShownSteps
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "ShownLens",
     "ShownLook",
     "ShownPrediction",
+    "ShownPredictions",
     "ShownSteps",
     "ShownWord",
 ]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import overload
 
 from torch import Tensor
 
 from clearhead.checkpoints.load import Loaded
-from clearhead.errors import InputError
 from clearhead.explain.generated import GeneratedToken
 from clearhead.explain.layer_group import LayerGroup
 from clearhead.explain.lens import lens_of
 from clearhead.explain.long_map import long_map
 from clearhead.explain.look import Look, Names
 from clearhead.explain.pictures import Aids, Colour, Hide, Mark, Measure, Pool
-from clearhead.explain.predictions import Predictions, predictions_of
+from clearhead.explain.predictions import Predictions, predictions_of, readable
 from clearhead.explain.salience import Rows
 from clearhead.trace.passage import Passage
 from clearhead.trace.proof import Proof
@@ -22,16 +22,16 @@ from clearhead.trace.seen import LayerSummary, Seen
 from clearhead.views.aids import checked_aids
 from clearhead.views.shown.base import Shown
 from clearhead.views.shown.pictures import ShownGallery, ShownHead, ShownWord
-from clearhead.views.shown.predictions import ShownLens, ShownPrediction
+from clearhead.views.shown.predictions import ShownLens, ShownPrediction, ShownPredictions
 from clearhead.views.shown.steps import ShownSteps
 
 
 class ShownLook(Shown[Look]):
     """Where each word of a text looks, in every head of a model: the result of ``ch.look``.
 
-    HTML has everything. SVG and PNG draw where the chosen word looks. CSV and JSON hold the numbers
-    of the chosen head. For others save ``look.head("L16H5")``, ``look.word("they")`` or
-    ``look.gallery()``.
+    HTML has everything. SVG and PNG draw where the chosen word looks. CSV and JSON hold the weights
+    of the chosen head, and the predictions. For others save ``look.head("L16H5")``,
+    ``look.word("they")``, ``look.gallery()``, ``look.predictions()`` or ``look.lens()``.
     """
 
     def head(self, name: str | None = None) -> ShownHead:
@@ -58,27 +58,25 @@ class ShownLook(Shown[Look]):
         """The step table of one query in one head: every step from q and k to Z."""
         return ShownSteps(self.insight.steps(head, word))
 
-    def predictions(self, word: int | str, top: int = 5) -> ShownPrediction:
-        """What the model says next behind a word: its likeliest tokens, and the one that came."""
+    @overload
+    def predictions(self, word: None = None, top: int = 5) -> ShownPredictions: ...
+    @overload
+    def predictions(self, word: int | str, top: int = 5) -> ShownPrediction: ...
+    def predictions(
+        self, word: int | str | None = None, top: int = 5
+    ) -> ShownPredictions | ShownPrediction:
+        """What the model says next: after a word, or after every one; and what really came."""
+        if word is None:
+            return ShownPredictions(self._predictions.top(top))
         return ShownPrediction(self._predictions.at(word, top))
 
     def lens(self) -> ShownLens:
         """What the model would say after each layer, at each word."""
-        loaded, passage, source = self._readable()
-        return ShownLens(lens_of(loaded, passage, source))
+        return ShownLens(lens_of(*readable(self.insight)))
 
     @cached_property
     def _predictions(self) -> Predictions:
-        return predictions_of(*self._readable())
-
-    def _readable(self) -> tuple[Loaded, Passage, Passage | None]:
-        loaded, (passage, source) = self.insight.loaded, self.insight.passages
-        if loaded is None or passage is None:
-            raise InputError(
-                "predictions need the model; this look is of a trace.",
-                hint="ch.look(ch.load(…), text).predictions(…)",
-            )
-        return loaded, passage, source
+        return predictions_of(*readable(self.insight))
 
     def with_aids(
         self,

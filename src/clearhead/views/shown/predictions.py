@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from clearhead.explain.lens import Lens
 from clearhead.explain.pictures import Mark
-from clearhead.explain.predictions import Prediction
+from clearhead.explain.predictions import Prediction, Predictions
 from clearhead.explain.why.target import PredictedToken
 from clearhead.views.shown.base import Shown
 
 
 class ShownPrediction(Shown[Prediction]):
-    """The next-token distribution behind one word."""
+    """The next-token distribution after one word."""
 
     @property
     def position(self) -> int:
@@ -29,7 +29,7 @@ class ShownPrediction(Shown[Prediction]):
 
     @property
     def came(self) -> PredictedToken | None:
-        """The token that really came; None behind the last."""
+        """The token that really came; None after the last one."""
         return self.insight.came
 
     @property
@@ -41,6 +41,30 @@ class ShownPrediction(Shown[Prediction]):
     def rest(self) -> float:
         """The probability of all other tokens together."""
         return self.insight.rest
+
+
+class ShownPredictions(Shown[Predictions]):
+    """What the model says next at every position of a text, and what really came."""
+
+    @property
+    def all(self) -> tuple[Prediction, ...]:
+        """One prediction for each token of the text."""
+        return self.insight.all
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """The words."""
+        return self.insight.marks
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The token at each position."""
+        return self.insight.tokens
+
+    @property
+    def bits(self) -> float:
+        """The mean surprise of the tokens that came, in bits."""
+        return self.insight.bits
 
 
 class ShownLens(Shown[Lens]):
@@ -55,6 +79,11 @@ class ShownLens(Shown[Lens]):
     def appears(self) -> tuple[int, ...]:
         """For each word the layer from which on the final answer is the likeliest."""
         return self.insight.appears
+
+    @property
+    def first(self) -> tuple[int, ...]:
+        """For each word the first layer at which it is the likeliest."""
+        return self.insight.first
 
     @property
     def marks(self) -> tuple[Mark, ...]:

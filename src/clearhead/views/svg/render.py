@@ -10,12 +10,12 @@ from clearhead.explain.difference import Difference
 from clearhead.explain.lens import Lens
 from clearhead.explain.look import Look
 from clearhead.explain.pictures import Gallery, HeadPicture, WordPicture
-from clearhead.explain.predictions import Prediction
+from clearhead.explain.predictions import Prediction, Predictions
 from clearhead.explain.step_table import StepTable
 from clearhead.views.svg.difference import draw_difference
 from clearhead.views.svg.gallery import draw_gallery
 from clearhead.views.svg.head import draw_head
-from clearhead.views.svg.predictions import draw_lens, draw_prediction
+from clearhead.views.svg.predictions import draw_lens, draw_prediction, draw_predictions
 from clearhead.views.svg.steps import draw_steps
 from clearhead.views.svg.word import draw_word
 
@@ -25,6 +25,7 @@ RENDERERS: dict[type, Callable[[Any], str]] = {
     Gallery: draw_gallery,
     StepTable: draw_steps,
     Difference: draw_difference,
+    Predictions: draw_predictions,
     Prediction: draw_prediction,
     Lens: draw_lens,
 }

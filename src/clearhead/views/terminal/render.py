@@ -14,14 +14,18 @@ from clearhead.explain.difference import Difference
 from clearhead.explain.lens import Lens
 from clearhead.explain.look import Look
 from clearhead.explain.pictures import Gallery, HeadPicture, WordPicture
-from clearhead.explain.predictions import Prediction
+from clearhead.explain.predictions import Prediction, Predictions
 from clearhead.explain.step_table import StepTable
 from clearhead.views.terminal.difference import difference_parts
 from clearhead.views.terminal.gallery import small_maps
 from clearhead.views.terminal.heatmap import heatmap
 from clearhead.views.terminal.look import look_parts
 from clearhead.views.terminal.parts import Drawn, indented
-from clearhead.views.terminal.predictions import lens_parts, prediction_parts
+from clearhead.views.terminal.predictions import (
+    lens_parts,
+    prediction_parts,
+    predictions_parts,
+)
 from clearhead.views.terminal.steps import step_parts
 from clearhead.views.terminal.word import word_parts
 
@@ -74,6 +78,7 @@ RENDERERS: dict[type, Callable[[Any, int], Iterable[RenderableType]]] = {
     Gallery: _gallery,
     StepTable: step_parts,
     Difference: difference_parts,
+    Predictions: predictions_parts,
     Prediction: prediction_parts,
     Lens: lens_parts,
 }

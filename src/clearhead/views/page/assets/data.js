@@ -27,6 +27,16 @@ class Reader {
     const part = this.take(4);
     return part[0] + part[1] * 256 + part[2] * 65536 + part[3] * 16777216;
   }
+  // Numbers of any width, whose bytes lie in as many planes.
+  numbers(Type, count) {
+    const size = Type.BYTES_PER_ELEMENT;
+    const bytes = new Uint8Array(count * size);
+    for (let plane = 0; plane < size; plane++) {
+      const part = this.take(count);
+      for (let i = 0; i < count; i++) bytes[i * size + plane] = part[i];
+    }
+    return new Type(bytes.buffer);
+  }
   u16s(count) {
     const low = this.take(count);
     const high = this.take(count);
@@ -76,6 +86,9 @@ class Blocks {
   }
   rows(name) {
     return this.remembered(name, (bytes) => new SparseRows(bytes));
+  }
+  json(name) {
+    return this.remembered(name, (bytes) => JSON.parse(new TextDecoder().decode(bytes)));
   }
   raw(name) {
     return this.remembered(name, (bytes) => bytes);

@@ -21,6 +21,7 @@ function makeSvg(tag, attributes = {}) {
 
 const two = (number) => number.toFixed(2);
 const four = (number) => number.toFixed(4);
+const likely = (share) => (share >= 0.0001 || share === 0 ? four(share) : share.toExponential(1));
 const signed = (number) => number.toFixed(2).replace(/^-(?=0\.00$)/, "").replace("-", "−");
 const quoted = (word) => `“${word}”`;
 

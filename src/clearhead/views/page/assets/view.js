@@ -64,6 +64,8 @@ class View {
     this.tooltip = make("div", { class: "tooltip", role: "status", hidden: true });
     this.sentence = new Sentence(this);
     this.bars = new Bars(this);
+    this.predictions = new Predictions(this);
+    this.lens = new LensTable(this);
     this.heatmap = new Heatmap(this);
     this.gallery = new GalleryPanel(this);
     this.steps = new Steps(this);
@@ -79,8 +81,10 @@ class View {
       this.toolbar(),
       make("div", { class: "columns reading-columns" }, card, this.bars.element),
       this.steps.element,
+      this.predictions.element,
       this.written.element,
       make("div", { class: "columns map-columns" }, this.heatmap.element, this.gallery.element),
+      this.lens.element,
       this.footer(),
       this.tooltip,
     );
@@ -221,6 +225,8 @@ class View {
     this.wordPicker.value = this.word;
     this.sentence.show();
     this.bars.show();
+    this.predictions.show();
+    this.lens.show();
     this.heatmap.show();
     this.gallery.show();
     this.written.show();
@@ -324,6 +330,7 @@ class View {
   recolour() {
     this.ramp = new Ramp(this.root);
     this.gallery.draw();
+    if (this.lens.table) this.lens.colour();
     if (this.picture) this.show();
   }
 
