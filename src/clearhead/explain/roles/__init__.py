@@ -14,7 +14,7 @@ The order in which to read the modules:
 ``processes``                                          several processes, each with its share
 ``scores``, ``intervals``, ``judging``                 accuracy, baselines, significance, roles
 ``examples``                                           sentences that show a role
-``ablation``, ``intervention``                         the effect of ablating a head
+``intervention``                                       the effect of ablating a head
 ``reports``, ``roles``                                 the result; ``find_roles`` runs everything
 ``planted``                                            a model with known roles, to test all of this
 =====================================================  ===========================================

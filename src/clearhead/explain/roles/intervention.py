@@ -20,7 +20,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from clearhead.explain.roles.ablation import MeanOutputs, ablated
+from clearhead.errors import InputError
+from clearhead.explain.interventions.mean_outputs import MeanOutput
+from clearhead.explain.interventions.outputs import Outputs
+from clearhead.explain.interventions.projection import output_projection
 from clearhead.explain.roles.batches import Batch, batches
 from clearhead.explain.roles.counts.tally import CountedLayer, Tally
 from clearhead.explain.roles.judging import Role
@@ -82,21 +85,24 @@ def _effects(
     reader: Reader,
     index: PropertyIndex,
 ) -> list[Effect]:
-    means = MeanOutputs(reader.module, [layer])
-    before = []
-    try:
+    outputs, mean, before = _outputs(reader, layer), MeanOutput(), []
+    with outputs.read_by(mean.add):
         for batch in work:
-            means.real = torch.arange(batch.width) < batch.lengths[:, None]
+            mean.real = torch.arange(batch.width) < batch.lengths[:, None]
             before.append(_measured(reader, batch))
-    finally:
-        means.close()
+    if not mean.count:
+        raise InputError(
+            f"the heads of {layer.name} are put together without calling the module for it.",
+            hint="roles(…, interventions=0) works without ablations.",
+        )
     at_cases = [_case_positions(batch, role, layer, index) for batch in work]
+    columns = [slice(head * layer.value_dim, (head + 1) * layer.value_dim)]
     effects = []
-    ways: tuple[tuple[Way, Tensor | float], ...] = (("zero", 0.0), ("mean", means.of(layer, head)))
+    ways: tuple[tuple[Way, Tensor | None], ...] = (("zero", None), ("mean", mean.mean()))
     for way, instead in ways:
         inside, outside = [], []
         for batch, was, cases in zip(work, before, at_cases, strict=True):
-            with ablated(reader.module, layer, head, instead):
+            with outputs.replaced(columns, instead):
                 change = _changed(was, _measured(reader, batch))
             valid = _valid(batch, reader)
             inside.append(change[cases & valid])
@@ -106,6 +112,11 @@ def _effects(
             Effect(role.head, role.property, way, measure, _change(inside), _change(outside))
         )
     return effects
+
+
+def _outputs(reader: Reader, layer: CountedLayer) -> Outputs:
+    width = layer.heads * layer.value_dim
+    return Outputs(output_projection(reader.module, layer.path, width, layer.name), joined=True)
 
 
 def _layer(role: Role, tally: Tally) -> tuple[CountedLayer, int]:
