@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clearhead.cli.help_texts import DEFAULT_MODEL, MODEL_OR_DEFAULT, SectionedCommand, examples
-from clearhead.cli.loading import waiting
+from clearhead.cli.loading import measuring
 from clearhead.cli.looking_options import (
     model_of,
     output_options,
@@ -66,5 +66,5 @@ def _explained(loaded: Any, text: str, options: dict[str, Any]) -> ShownWhy:
     from clearhead.views.why.shown import why
 
     chosen = {name: options[name] for name in ("token", "instead", "position", "source", "effects")}
-    with waiting("explaining …"):
-        return why(loaded, text, **chosen)
+    with measuring("explaining …") as progress:
+        return why(loaded, text, progress=progress, **chosen)

@@ -23,7 +23,7 @@ from clearhead.models.stack import Shared, Stack
 
 Progress: TypeAlias = Callable[[int, int], None]
 Part: TypeAlias = Literal["heads", "cross heads", "attention", "feed-forward", "state"]
-Donor: TypeAlias = Mapping[tuple[int, Part], Float[Tensor, "query width"]]
+Donor: TypeAlias = Mapping[tuple[int, Part], Tensor]  # each (query, width of the part)
 Begin: TypeAlias = tuple[Float[Tensor, "1 query model"], Shared]
 TOKENS = 1024  # of a batch: fewer do not fill the matrix products, more bring nothing
 
@@ -106,7 +106,7 @@ def changed_states(
         chosen = [changes[number] for number in group]
         states = _run_group(stack, begin[1], entering, chosen, donor, step)
         final[[number + 1 for number in group]] = states[:, position]
-    return final if stack.norm is None else stack.norm(final)  # type: ignore[no-any-return]
+    return final if stack.norm is None else stack.norm(final)
 
 
 def _entering(stack: Stack, begin: Begin) -> list[Float[Tensor, "1 query model"]]:
@@ -184,8 +184,6 @@ def _changed(
     return hooks
 
 
-def _apply_all(
-    rows: Sequence[tuple[int, RowChange]], donor: Donor | None, outputs: Tensor
-) -> None:
+def _apply_all(rows: Sequence[tuple[int, RowChange]], donor: Donor | None, outputs: Tensor) -> None:
     for row, change in rows:
         change.apply(outputs[row], donor)

@@ -64,9 +64,7 @@ class Outputs:
         with self.changed_by(replace):
             yield
 
-    def _register(
-        self, before: Callable[..., Any], behind: Callable[..., Any]
-    ) -> RemovableHandle:
+    def _register(self, before: Callable[..., Any], behind: Callable[..., Any]) -> RemovableHandle:
         if self.joined:
             return self.module.register_forward_pre_hook(before)
         return self.module.register_forward_hook(behind)

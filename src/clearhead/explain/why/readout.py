@@ -25,11 +25,14 @@ class Readout:
 
 def read_tokens(loaded: Loaded, states: Float[Tensor, "row model"], ids: Sequence[int]) -> Readout:
     """Apply the model's own output head to final states."""
-    parts = [_read(loaded, rows, list(ids)) for rows in states.split(ROWS)]
+    starts = range(0, len(states), ROWS)
+    parts = [_read(loaded, states[start : start + ROWS], list(ids)) for start in starts]
     return Readout(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
 
-def _read(loaded: Loaded, rows: Float[Tensor, "row model"], ids: list[int]) -> tuple[Tensor, Tensor]:
+def _read(
+    loaded: Loaded, rows: Float[Tensor, "row model"], ids: list[int]
+) -> tuple[Tensor, Tensor]:
     head = loaded.model.head
     assert head is not None
     # In one block of memory: of rows that lie apart, torch would take one product for each.

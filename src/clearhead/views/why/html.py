@@ -49,14 +49,18 @@ def why_page(why: Why, *, framed: bool = False) -> str:
 
 def why_frame(why: Why, still: str) -> str:
     """The page in a frame of its own, for a notebook; ``still`` where frames are lost."""
-    page = html.escape(why_page(why, framed=True), quote=True)
+    return in_frame(why_page(why, framed=True), still, "clearhead: why")
+
+
+def in_frame(page: str, still: str, title: str) -> str:
+    """A page without scripts in a frame, with a still picture behind it."""
     frame = (
         f"iframe.{FRAME}{{width:100%;height:720px;border:0;resize:vertical;overflow:auto}}"
         f"iframe.{FRAME}+div{{display:none}}"
     )
     return (
-        f'<style>{frame}</style><iframe class="{FRAME}" srcdoc="{page}" sandbox '
-        f'title="clearhead: why"></iframe><div>{still}</div>'
+        f'<style>{frame}</style><iframe class="{FRAME}" srcdoc="{html.escape(page, quote=True)}" '
+        f'sandbox title="{title}"></iframe><div>{still}</div>'
     )
 
 
@@ -86,13 +90,13 @@ def _sentence(why: Why, marks: tuple[Mark, ...], text: str) -> str:
     for column, mark in enumerate(marks):
         value = values.get(column, 0.0)
         words.append(
-            f'<span class="word {_class(value, largest)}" title="{signed(value)}">'
+            f'<span class="word {colour_class(value, largest)}" title="{signed(value)}">'
             f"{markup_text(mark.text)}<small>{signed(value)}</small></span>"
         )
     return f'<p class="sentence" dir="auto">{" ".join(words)}</p>'
 
 
-def _class(value: float, largest: float) -> str:
+def colour_class(value: float, largest: float) -> str:
     """The class of a part's colour: its sign, and its strength from 0 to 4."""
     strength = 0 if largest <= 0 else min(4, int(5 * abs(value) / largest))
     return f"{'for' if value > 0 else 'against'}-{strength}"
@@ -190,7 +194,7 @@ def _cell(name: str, value: float, largest: float, listed: set[str]) -> str:
     inside = sign or "·"
     if name in listed:
         inside = f'<a href="#why-{name}" title="{label}" aria-label="{label}">{inside}</a>'
-    return f'<td class="{_class(value, largest)}" title="{label}">{inside}</td>'
+    return f'<td class="{colour_class(value, largest)}" title="{label}">{inside}</td>'
 
 
 def _layers(why: Why) -> str:
