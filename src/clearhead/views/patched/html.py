@@ -101,7 +101,7 @@ def _map(
 
 def _cell(name: str, share: float, largest: float) -> str:
     label = markup_text(f"{name}: {signed(share).strip()}")
-    sign = "·" if abs(share) < 0.05 * largest else "" if share > 0 else "−"
+    sign = "·" if abs(share) < 0.05 * largest else "+" if share > 0 else "−"
     return f'<td class="{colour_class(share, largest)}" title="{label}">{sign}</td>'
 
 

@@ -41,7 +41,7 @@ def draw_patch_map(found: PatchMap) -> str:
     y = MARGIN + 40
     for text, said in zip((found.text, found.donor), answers(found), strict=True):
         drawing.text(MARGIN, y, shortened(text, 100))
-        drawing.text(MARGIN + 16, y + 18, f"→ {said}", fill=QUIET, size=12)
+        drawing.text(MARGIN + 16, y + 18, said, fill=QUIET, size=12)
         y += 42
     for line in wrapped(summary(found), WIDTH - 2 * MARGIN, 13):
         drawing.text(MARGIN, y, line)
