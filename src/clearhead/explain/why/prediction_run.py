@@ -165,10 +165,10 @@ def token_embedding(loaded: Loaded) -> Float[Tensor, "vocab model"]:
 
 def position_of(loaded: Loaded, passage: Passage, position: int | str | None) -> int:
     """The token at which the prediction stands: the last of the chosen word."""
-    marks = marks_of(passage, len(passage), words=True)
     if position is None:
         masked = loaded.config.kind == "encoder"
         return _mask_place(passage) if masked else len(passage) - 1
+    marks = marks_of(passage, len(passage), words=True)
     with about("position"):
         return marks[find_mark(marks, position)].tokens[-1]
 

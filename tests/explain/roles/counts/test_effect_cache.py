@@ -98,10 +98,12 @@ def test_nothing_is_measured_twice(tmp_path: Path) -> None:
     model, wanted = planted_model(some_sentences()), ["previous token"]
     heard: list[str] = []
 
+    def listen(what: str) -> Callable[[int, int | None], None]:
+        heard.append(what)
+        return lambda *_: None
+
     def found() -> Any:
-        return find_roles(
-            model, corpus, properties=wanted, keep=keep, progress=lambda what: heard.append(what)
-        )
+        return find_roles(model, corpus, properties=wanted, keep=keep, progress=listen)
 
     first = found()
     assert heard == ["counting", "ablating heads"] and len(first.effects) == 2

@@ -93,8 +93,8 @@ def _to_plain(effect: Effect) -> dict[str, Any]:
 
 
 def _from_plain(plain: dict[str, Any]) -> Effect:
-    changes = {name: _change(plain.pop(name)) for name in ("at_cases", "elsewhere")}
-    effect = Effect(**plain, **changes)
+    at_cases, elsewhere = (_change(plain.pop(name)) for name in ("at_cases", "elsewhere"))
+    effect = Effect(**plain, at_cases=at_cases, elsewhere=elsewhere)
     sound = (
         isinstance(effect.head, str)
         and isinstance(effect.property, str)
