@@ -27,9 +27,9 @@ def test_a_position_is_one_of_the_text() -> None:
         (
             TEXT,
             "ab cde ef gh",
-            r"has 11 tokens and the second 12: “cd” \(\d tokens\) against “cde”",
+            r"has 11 tokens and the donor 12: “cd” \(\d tokens\) against “cde”",
         ),
-        (TEXT, TEXT, r"the two texts are the same"),
+        (TEXT, TEXT, r"text and donor are the same"),
         (TEXT, "", r"donor: the text is empty"),
         ("", TEXT, r"the text is empty"),
         (TEXT, "ab cd ef", r"“␣ gh” \(3 tokens\) against nothing"),
@@ -41,7 +41,7 @@ def test_texts_that_do_not_align(text: str, donor: str, message: str) -> None:
 
 
 def test_a_difference_behind_the_prediction_is_none() -> None:
-    with pytest.raises(ch.ClearheadError, match="the same up to the prediction"):
+    with pytest.raises(ch.ClearheadError, match="the same up to the position"):
         pair_of(letters(), TEXT, DONOR, "ab")
 
 

@@ -53,7 +53,8 @@ def pair_of(loaded: Loaded, text: Text, donor: Text, position: int | str | None 
     )
     if not changed:
         raise InputError(
-            "the two texts are the same up to the prediction: there is nothing to patch.",
+            "text and donor are the same up to the position of the prediction: there is nothing to "
+            "patch.",
             hint="give two texts that differ in a word, and predict something behind it.",
         )
     others = tuple(_text_of(given.passage, mark) for mark in columns)
@@ -79,7 +80,7 @@ def _check_aligned(text: Passage, donor: Passage) -> None:
         return
     pairs = "; ".join(_uneven(text, donor))
     raise InputError(
-        f"patching goes token by token, but the first text has {len(text)} tokens and the second "
+        f"patching goes token by token, but the text has {len(text)} tokens and the donor "
         f"{len(donor)}{': ' if pairs else ''}{pairs}.",
         hint="choose words of as many tokens as each other (clearhead look --tokens shows them).",
     )
