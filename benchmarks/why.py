@@ -286,7 +286,7 @@ def ablation() -> str:
     run = run_for(loaded, TEXT)
     token, instead = run.logits.topk(2).indices.tolist()
     why = explain(run, token, instead)
-    work = {
+    work: Works = {
         "one forward": partial(run_for, loaded, TEXT),
         "explain": partial(explain, run, token, instead),
         "every head and feed-forward layer ablated": partial(effects_of, run, why),
