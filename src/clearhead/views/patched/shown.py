@@ -56,9 +56,9 @@ def patch_map(
         >>> from clearhead.checkpoints.load import Loaded
         >>> from clearhead.text.characters import CharacterTokenizer
         >>> config = ch.ModelConfig(
-        ...     kind="decoder", vocab=7, context=64, model=24, layers=2, heads=3, feed_forward=48
+        ...     kind="decoder", vocab=97, context=64, model=24, layers=2, heads=3, feed_forward=48
         ... )
-        >>> letters = CharacterTokenizer("abc ")
+        >>> letters, _ = CharacterTokenizer("abc "), torch.manual_seed(0)
         >>> loaded = Loaded("small", Path(), ch.Decoder(config).eval(), config, letters)
         >>> found = ch.patch_map(loaded, "a b a", "a c a", "a", "b")
         >>> found.states.shape, found.heads.shape, found.exact
