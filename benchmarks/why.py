@@ -250,7 +250,8 @@ def cost(lengths: list[int], longest_lens: int, results: Path | None) -> str:
     return (
         f"{table(HEADER, rows)}\n\nMemory of `why` beside that of the forward, in key-value "
         f"caches (float32): {', '.join(said)}. TransformerLens computes attention with whole "
-        f"weight matrices: at 8,192 tokens a layer of SmolLM2 takes 2.4 GB, more than once; it was "
+        f"weight matrices: at 8,192 tokens those of one layer of SmolLM2 are 2.4 GB (computed, not "
+        f"tried); it was "
         f"run up to {longest_lens:,} tokens. Its parts are those of heads; ours go on to every "
         "source token."
     )
