@@ -1,8 +1,9 @@
 """The pictures in the README, made by clearhead itself: ``python docs/readme_pictures.py``.
 
 ``they.svg`` shows what one word attends to in one head. ``dates.svg`` shows cross-attention: what
-the built-in model read while it wrote a date. ``why.svg`` shows
-which words and heads made a prediction. ``roles.svg`` shows the roles of minilm's heads.
+the built-in model read while it wrote a date. ``why.svg`` shows which words and heads made a
+prediction, ``patched.svg`` which of them carry what two texts differ in. ``roles.svg`` shows the
+roles of minilm's heads.
 ``look.png`` is the interactive page as Chromium shows it (with ``playwright``; left as it is where
 that is missing).
 """
@@ -37,6 +38,11 @@ def draw_why(out: Path) -> None:
     ch.why("smollm2", "The capital of France is", " Paris", " London").save(out)
 
 
+def draw_patched(out: Path) -> None:
+    """Which words, layers and heads turn Paris into Rome."""
+    ch.patch_map("smollm2", "The capital of France is", "The capital of Italy is").save(out)
+
+
 def draw_roles(out: Path) -> None:
     """Roles of minilm's heads on sentences that a small grammar writes."""
     ch.roles(ch.load("minilm"), list(made_sentences(211)), properties=PROPERTIES).save(out)
@@ -66,6 +72,7 @@ def main() -> None:
     draw_word(FOLDER / "they.svg")
     draw_dates(FOLDER / "dates.svg")
     draw_why(FOLDER / "why.svg")
+    draw_patched(FOLDER / "patched.svg")
     draw_roles(FOLDER / "roles.svg")
     try:
         photograph_page(FOLDER / "look.png")

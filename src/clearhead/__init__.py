@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from clearhead.views.looking import diff as diff
     from clearhead.views.looking import look as look
     from clearhead.views.looking import steps as steps
+    from clearhead.views.patched.shown import patch_map as patch_map
     from clearhead.views.roles.shown import roles as roles
     from clearhead.views.why.shown import why as why
 
@@ -76,6 +77,7 @@ _HOMES = {
     "masks": "clearhead.attention.masks",
     "open_trace": "clearhead.trace.trace_file",
     "patch": "clearhead.explain.interventions.patch",
+    "patch_map": "clearhead.views.patched.shown",
     "roles": "clearhead.views.roles.shown",
     "save": "clearhead.checkpoints.save",
     "selfish_attention": "clearhead.attention.selfish",

@@ -21,3 +21,23 @@ def test_two_texts_as_json(decoder_folder: Path) -> None:
         command, ["the door", "the books", "-m", str(decoder_folder), "--json", "-"]
     )
     assert done.exit_code == 0 and json.loads(done.stdout)
+
+
+def test_two_texts_are_patched(decoder_folder: Path) -> None:
+    done = CliRunner().invoke(
+        command,
+        ["--patch", "the door the", "the books the", "-m", str(decoder_folder), "--json", "-"],
+    )
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["insight"] == "PatchMap" and abs(told["whole"] - 1) < 1e-4
+
+
+def test_options_that_do_not_go_together() -> None:
+    for arguments, said in (
+        (["--patch", "the door"], "--patch takes two texts"),
+        (["a b", "a c", "--token", "x"], "--token is for --patch"),
+        (["--patch", "a b", "a c", "--other-head", "L0H0"], "--other-head has no use with --patch"),
+    ):
+        done = CliRunner().invoke(command, arguments)
+        assert done.exit_code == 2 and said in done.output

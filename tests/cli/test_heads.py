@@ -26,9 +26,9 @@ def home(
     if request.node.get_closest_marker("download") is None:
         monkeypatch.setenv("CLEARHEAD_HOME", str(tmp_path / "home"))
     folder = cache_folder() / "roles"
-    before = set(folder.glob("*.counts"))
+    before = set(folder.glob("*.counts*"))
     yield
-    for path in set(folder.glob("*.counts")) - before:
+    for path in set(folder.glob("*.counts*")) - before:
         path.unlink()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import clearhead as ch
 from clearhead.cli import loading
-from clearhead.cli.loading import load_model, waiting
+from clearhead.cli.loading import load_model, measuring, waiting
 
 
 def test_a_short_wait_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,6 +26,31 @@ def test_a_long_wait_is_announced(
     with waiting("loading …"):
         time.sleep(0.05)
     assert capsys.readouterr() == ("", "loading …\n")
+
+
+def test_counted_work_has_a_bar_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "PATIENCE", -1.0)
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with measuring("patching …") as progress:
+        progress(1, 2)
+        progress(2, 2)
+    assert "patching …" in capsys.readouterr().err
+
+
+def test_counted_work_without_a_terminal_is_a_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with measuring("patching …") as progress:
+        progress(1, 2)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(loading, "PATIENCE", 0.0)
+    with measuring("patching …") as progress:
+        time.sleep(0.05)
+        progress(1, 2)
+    assert capsys.readouterr().err == "patching …\n"
 
 
 def test_errors_pass_through() -> None:

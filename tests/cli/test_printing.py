@@ -137,6 +137,7 @@ SHOWN = [
     ["translate", HOSTILE, "--model", "translator", "-n", "20", "--no-engine"],
     ["translate", HOSTILE, "--model", "translator", "-n", "20", "--no-engine", "--json"],
     ["why", "the kids" + HOSTILE, "--model", "model"],
+    ["diff", "--patch", "the kids" + HOSTILE, "the dogs" + HOSTILE, "--model", "model"],
     ["train", "text.txt", "--steps", "2", "--out", "out" + HOSTILE, "--set", "batch_tokens=64",
      "--tokenizer", "characters"],
 ]  # fmt: skip

@@ -42,5 +42,15 @@ def test_a_wrong_token_is_explained() -> None:
     assert done.exit_code != 0 and "is 2 tokens here" in str(done.exception)
 
 
+def test_of_a_trace_the_weights_are_shown(tmp_path: Path) -> None:
+    import clearhead as ch
+
+    path = tmp_path / "a.trace"
+    ch.look("dates", "3rd of March 2021").seen.save(path)
+    done = run(str(path))
+    assert done.exit_code == 0, done.output
+    assert "March" in done.output and "Not explained: a trace has attention weights" in done.output
+
+
 def test_it_is_a_command() -> None:
     assert COMMANDS["why"] == "clearhead.cli.why"

@@ -453,6 +453,16 @@ def _views() -> dict[str, Call]:
         "why, source": _call(
             ch.why, str, model=subjects.translator, text=TEXT, source=TEXT, effects=False
         ),
+        "patch_map": _call(
+            ch.patch_map,
+            str,
+            model=subjects.decoder,
+            text=TEXT,
+            donor="the mat sat on a cat",
+            token="a",
+            instead="t",
+            position="sat",
+        ),
         "ShownWhy.head": _method(subjects.why, "head", repr, name=HEAD),
         "ShownWhy.score": _method(subjects.why, "score", repr, head=HEAD, query="sat", key="cat"),
         "ablate": _call(ablated_run, model=subjects.decoder, heads=HEAD, way="zero"),

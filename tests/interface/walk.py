@@ -266,7 +266,7 @@ LONG = frozenset((("train.texts", "None"), ("train.model", "None")))
 FUNCTIONS = frozenset(
     {
         *("MultiHeadAttention.activation", "MultiHeadAttention.norm", "load.progress"),
-        *("why.progress", "train.stop"),
+        *("why.progress", "patch_map.progress", "train.stop"),
         *("roles.progress", "roles.forward", "roles.spacy"),
         *("Property.targets", "PropertyFamily.members"),
     }

@@ -41,6 +41,11 @@ def test_the_picture_of_a_word_is_what_the_product_draws(tmp_path: Path) -> None
 
 
 @pytest.mark.download
+def test_the_picture_of_a_patch_map_is_what_the_product_draws(tmp_path: Path) -> None:
+    compare("patched.svg", the_maker().draw_patched, tmp_path)
+
+
+@pytest.mark.download
 def test_the_picture_of_roles_is_what_the_product_draws(tmp_path: Path) -> None:
     compare("roles.svg", the_maker().draw_roles, tmp_path)
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from clearhead.cli.help_texts import MODEL_OR_DEFAULT, SectionedCommand, examples
-from clearhead.cli.loading import waiting
+from clearhead.cli.loading import measuring, waiting
 from clearhead.cli.looking_options import (
     aid_options,
     aids_of,
@@ -25,6 +25,7 @@ from clearhead.cli.looking_options import (
     short_help="Compare two texts, heads, models or traces.",
     epilog=examples(
         'clearhead diff "He fed his dog." "She fed her dog."',
+        'clearhead diff --patch "The capital of France is" "The capital of Italy is"',
         'clearhead diff "A text." --other-model ./trained',
         'clearhead diff "A text." --head L16H5 --other-head L16H3',
     ),
@@ -35,13 +36,27 @@ from clearhead.cli.looking_options import (
 @click.option("--other-model", help="The second model, on the same text.")
 @click.option("--head", help="Compare only this head, such as L16H5.")
 @click.option("--other-head", help="The second head, such as L16H3.")
+@click.option("--patch", is_flag=True, help="Show which words, layers and heads carry the answer: "
+              "each is taken from OTHER, one at a time.")  # fmt: skip
+@click.option("--token", "-t", help="With --patch: the answer of TEXT, with its space: ' Paris'. "
+              "Default: the likeliest.")  # fmt: skip
+@click.option("--instead", "-i", help="With --patch: the answer of OTHER.")
+@click.option("--position", "-p", help="With --patch: the word whose prediction is measured. "
+              "Default: the last.")  # fmt: skip
 @aid_options
 @output_options
 def command(text: str, other: str | None, **options: Any) -> None:
     """Show where attention differs most between TEXT and OTHER.
 
-    Compare two texts or two saved traces; or one text with --other-model or --other-head.
+    Compare two texts or two saved traces; or one text with --other-model or --other-head. With
+    --patch, two texts that differ in a word: which heads and positions carry the answer.
     """
+    _check_patch(options)
+    if options["patch"]:
+        if other is None:
+            raise click.UsageError("--patch takes two texts; the second is missing.")
+        show_or_write(_patched(text_of(text), text_of(other), options), options)
+        return
     if other is None and options["other_model"] is None and options["other_head"] is None:
         raise click.UsageError("a second text, --other-model or --other-head is missing.")
     from clearhead.views.looking import diff
@@ -54,6 +69,27 @@ def command(text: str, other: str | None, **options: Any) -> None:
     with waiting("comparing …"):
         found = diff(before, after)
     show_or_write(found, options)
+
+
+def _check_patch(options: dict[str, Any]) -> None:
+    """Refuse options that belong to the other kind of comparison."""
+    if options["patch"]:
+        wrong = [name for name in ("other_model", "head", "other_head") if options[name]]
+        if wrong:
+            raise click.UsageError(f"--{wrong[0].replace('_', '-')} has no use with --patch.")
+    else:
+        for name in ("token", "instead", "position"):
+            if options[name] is not None:
+                raise click.UsageError(f"--{name} is for --patch.")
+
+
+def _patched(text: str, other: str, options: dict[str, Any]) -> Any:
+    from clearhead.views.patched.shown import patch_map
+
+    loaded = model_of(options["model"])
+    chosen = {name: options[name] for name in ("token", "instead", "position")}
+    with measuring("patching …") as progress:
+        return patch_map(loaded, text, other, progress=progress, **chosen)
 
 
 def _side(text: str, model: str | None, head: str | None, options: dict[str, Any]) -> Any:

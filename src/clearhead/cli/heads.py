@@ -58,15 +58,15 @@ KEPT = 8  # files of counts, some megabytes each
               metavar="N",
               help="Ablate the best heads of N roles, and measure the change.")  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="Show every role in the table.")
-@click.option("--fresh", is_flag=True, help="Count again instead of using the count cache.")
+@click.option("--fresh", is_flag=True, help="Count and ablate again instead of using the cache.")
 @output_options
 def command(corpus: str | None = None, **options: Any) -> None:
     """Find the role of each head of a model, with evidence, or report that none was found.
 
     CORPUS is a .conllu file, a .tsv of coreference (text, pronoun, antecedent), or plain text.
-    Without CORPUS, a built-in text is used. Counts are cached: an interrupted run continues, and
-    another view of the same counts is quick. With torchrun, each process counts a share of the
-    sentences.
+    Without CORPUS, a built-in text is used. Counts and ablations are cached: an interrupted run
+    continues, and another view of the same counts is quick. With torchrun, each process counts a
+    share of the sentences.
     """
     from clearhead.explain.roles.processes import process_share
 
@@ -138,12 +138,20 @@ def _counts_file(corpus: str | None, options: dict[str, Any], share: tuple[int, 
     name = hashlib.blake2b(repr(work).encode(), digest_size=8).hexdigest()
     keep = cache_folder() / "roles" / f"{name}.counts"
     if options["fresh"]:
-        keep.unlink(missing_ok=True)
+        _forget(keep)
     if share == (0, 1):
         others = sorted(keep.parent.glob("*.counts"), key=lambda path: -path.stat().st_mtime)
         for path in others[KEPT:]:
-            path.unlink(missing_ok=True)
+            _forget(path)
     return keep
+
+
+def _forget(counts: Path) -> None:
+    """Delete a file of counts, and the effects beside it."""
+    from clearhead.explain.roles.counts.effect_cache import effects_path
+
+    for path in (counts, effects_path(counts)):
+        path.unlink(missing_ok=True)
 
 
 def _properties(options: dict[str, Any]) -> list[Any] | None:

@@ -1,11 +1,12 @@
-"""Loading a model while somebody waits: a bar while it is fetched, a line when it takes long."""
+"""Somebody waits: a bar while a model is fetched or runs are counted, a line when it takes long."""
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,37 @@ def waiting(what: str) -> Iterator[None]:
         timer.cancel()
         if shown.is_set() and terminal:
             clear_line()
+
+
+@contextmanager
+def measuring(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress callback (done, total): a bar on a terminal, if the work takes long."""
+    began, drawn, bars = time.monotonic(), None, ExitStack()
+
+    def progress(done: int, total: int) -> None:
+        nonlocal drawn
+        if drawn is None and time.monotonic() - began > PATIENCE:
+            drawn = _counted(what, bars)
+        if drawn is not None:
+            drawn(done, total)
+
+    if not sys.stderr.isatty():
+        with waiting(what):
+            yield lambda _done, _total: None
+        return
+    with bars:
+        yield progress
+
+
+def _counted(what: str, bars: ExitStack) -> Callable[[int, int], None]:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    drawn = bars.enter_context(Progress(*columns, console=console(err=True), transient=True))
+    task = drawn.add_task(what, total=None)
+    return lambda done, total: drawn.update(task, completed=done, total=total)
 
 
 def _bar(name: str, bars: ExitStack) -> Progress:

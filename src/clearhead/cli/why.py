@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clearhead.cli.help_texts import DEFAULT_MODEL, MODEL_OR_DEFAULT, SectionedCommand, examples
-from clearhead.cli.loading import waiting
+from clearhead.cli.loading import measuring
 from clearhead.cli.looking_options import (
     model_of,
+    opened,
     output_options,
     show_or_write,
     text_of,
     try_next,
 )
+from clearhead.cli.printing import say
 
 if TYPE_CHECKING:
+    from clearhead.trace.seen import Seen
     from clearhead.views.why.shown import ShownWhy
 
 SENTENCE = "The capital of France is"
@@ -49,8 +52,13 @@ def command(text: str | None = None, model: str | None = None, **options: Any) -
     """Show which words and heads made the model predict a token after TEXT.
 
     The logit of the token, or the difference of two, is an exact sum over all heads and words.
-    Beside each head stands what changes without it, measured in a real run.
+    Beside each head stands what changes without it, measured in a real run. Of a saved trace, the
+    weights are shown: there is no more in it.
     """
+    trace = None if text is None else opened(text)
+    if trace is not None:
+        _show_trace(trace, options)
+        return
     loaded = model_of(model)
     shown = _explained(loaded, SENTENCE if text is None else text_of(text), options)
     if show_or_write(shown, options):
@@ -62,9 +70,18 @@ def command(text: str | None = None, model: str | None = None, **options: Any) -
         )
 
 
+def _show_trace(trace: Seen, options: dict[str, Any]) -> None:
+    """What is known of a model that was only watched; then what is missing."""
+    from clearhead.explain.why.only_watched import MISSING
+    from clearhead.views.looking import look
+
+    show_or_write(look(trace, word=options["position"]), options)
+    say(f"Not explained: {MISSING}", err=True)
+
+
 def _explained(loaded: Any, text: str, options: dict[str, Any]) -> ShownWhy:
     from clearhead.views.why.shown import why
 
     chosen = {name: options[name] for name in ("token", "instead", "position", "source", "effects")}
-    with waiting("explaining …"):
-        return why(loaded, text, **chosen)
+    with measuring("explaining …") as progress:
+        return why(loaded, text, progress=progress, **chosen)

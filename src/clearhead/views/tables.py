@@ -6,7 +6,7 @@ import csv
 import dataclasses
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -221,7 +221,7 @@ def _plain(value: Any) -> Any:
         return {field.name: _plain(getattr(value, field.name)) for field in fields}
     if isinstance(value, np.ndarray):
         return _plain(value.tolist() if value.dtype == bool else np.round(value, 4).tolist())
-    if isinstance(value, list | tuple):
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(part) for part in value]
     if isinstance(value, np.floating | float):
         return round(float(value), 10) if np.isfinite(value) else None

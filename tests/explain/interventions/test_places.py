@@ -15,6 +15,6 @@ def test_names_of_heads_and_layers() -> None:
     loaded = ch.load("dates")
     head, layer, hidden = places_of(loaded, ["C0H1", "L0", "E0F"])
     assert head.heads == (1,) and layer.heads == (0, 1) and hidden.heads == ()
-    assert head.columns(1) == slice(head.attention.value_dim, 2 * head.attention.value_dim)
+    assert head.columns == (slice(head.attention.value_dim, 2 * head.attention.value_dim),)
     with pytest.raises(ch.ClearheadError, match=r"no layer L4"):
         places_of(loaded, "L4H0")

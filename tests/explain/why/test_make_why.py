@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -191,3 +194,55 @@ def test_why_is_frozen() -> None:
     why = explained(random_decoder(), token=13)
     with pytest.raises(dataclasses.FrozenInstanceError):
         why.total = 0.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_heads_have_the_parts_that_the_other_librarys_tensors_give(
+    name: str, tiny: Callable[[str], Tiny]
+) -> None:
+    """Direct logit attribution by hand: inputs of W_O and of the final norm in transformers."""
+    made = tiny(name)
+    layers: Any = made.theirs.transformer.h if name == "gpt2" else made.theirs.model.layers
+    outputs = [one.attn.c_proj if name == "gpt2" else one.self_attn.o_proj for one in layers]
+    norm: Any = made.theirs.transformer.ln_f if name == "gpt2" else made.theirs.model.norm
+    kept: dict[Any, torch.Tensor] = {}
+    for module in (*outputs, norm):
+        module.register_forward_hook(
+            lambda m, args, _: kept.__setitem__(m, args[0][0, -1].double())
+        )
+    with torch.no_grad():
+        made.theirs(token_ids(1, 11))
+        head = made.theirs.lm_head.weight.double()
+        direction = (head[13] - head[29]) * norm.weight.double()
+        stream = kept[norm]
+        if name == "gpt2":
+            scale = (stream.var(correction=0) + norm.eps).rsqrt()
+            direction = (direction - direction.mean()) * scale
+        else:
+            direction = direction * (stream.square().mean() + norm.variance_epsilon).rsqrt()
+        why = explained(made.loaded, token=13, instead=29)
+        heads, parts = made.loaded.config.heads, {part.name: part.value for part in why.heads}
+        for layer, module in enumerate(outputs):
+            weight = module.weight.double()
+            read = (weight @ direction) if name == "gpt2" else (direction @ weight)
+            by_head = (kept[module] * read).view(heads, -1).sum(dim=1).tolist()
+            for number, expected in enumerate(by_head):
+                assert parts[f"L{layer}H{number}"] == pytest.approx(expected, abs=1e-5)
+
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (ROOT / "build" / "bench-transformer-lens" / "ready").exists(),
+    reason="python benchmarks/why.py --only agreement makes TransformerLens' environment",
+)
+def test_heads_have_the_parts_that_transformer_lens_gives() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / "why.py"), "--only", "agreement"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    apart = re.findall(r"^\| (gpt2|llama) \|.*\| (\S+) \|$", done.stdout, re.MULTILINE)
+    assert [name for name, _ in apart] == ["gpt2", "llama"]
+    assert all(float(difference) < 1e-5 for _, difference in apart)

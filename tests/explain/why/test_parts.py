@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from clearhead.explain.why.parts import Effect, WhyProof, spearman
+from clearhead.explain.pictures import Mark
+from clearhead.explain.why.parts import Effect, HeadSources, SourcePart, WhyProof, spearman
 from tests.shared.explained_models import shown_why, why_of_a_date
 
 
@@ -42,3 +43,15 @@ def test_all_heads_as_a_grid() -> None:
 
 def test_what_a_total_is_in_words() -> None:
     assert shown_why().what == "logit of '#13' − logit of '#29'"
+
+
+def test_sources_are_made_in_their_order_when_they_are_read() -> None:
+    marks = tuple(Mark(text, 0, 1, False, (place,)) for place, text in enumerate("abcd"))
+    values, weights = np.array([0.1, -0.7, 0.3, 0.0]), np.array([0.2, 0.5, 0.3, 0.0])
+    sources = HeadSources(marks, "text", values, weights)
+    assert len(sources) == 3  # nothing reaches "d"
+    assert [one.mark.text for one in sources] == ["b", "c", "a"]
+    assert sources[0] == SourcePart(marks[1], 1, "text", -0.7, 0.5) and sources[-1].column == 0
+    assert sources[:2] == (sources[0], sources[1]) and list(sources[5:]) == []
+    with pytest.raises(IndexError):
+        sources[3]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from clearhead.explain.roles.intervention import Change, Effect
+from clearhead.explain.roles.effect import Change, Effect
 from clearhead.views.roles.text import (
     best_roles,
     cells,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clearhead.views.why.text import signed
+from clearhead.views.why.text import percent, signed
 from tests.shared.chromium import page_at
 from tests.shared.explained_models import shown_why, why_of_a_date
 
@@ -39,3 +39,22 @@ def test_the_page_of_an_encoder_decoder_shows_both_texts(tmp_path: Path) -> None
     with page_at(tmp_path, why_of_a_date().html()) as page:
         assert page.locator(".sentence").count() == 2
         assert "March" in page.locator(".sentence").first.inner_text()
+
+
+@pytest.mark.browser
+def test_heads_are_chosen_for_comparison(tmp_path: Path) -> None:
+    why = shown_why()
+    assert why.effects is not None
+    names = [part.name for part in why.heads]
+    with page_at(tmp_path, why.html()) as page:
+        rows = page.locator("table.compare tr.of").all()
+        shown = [row.locator("th").inner_text() for row in rows if row.is_visible()]
+        assert shown == names[:3]
+        page.locator(f"#pick-{names[5]}").check()
+        page.locator(f"#pick-{names[0]}").uncheck()
+        line = page.locator(f"table.compare .of-{names[5]}")
+        assert line.is_visible() and not page.locator(f"table.compare .of-{names[0]}").is_visible()
+        effect = why.effects.of(names[5])
+        assert effect is not None
+        assert signed(effect.total).strip() in line.inner_text()
+        assert percent(effect.probability) in line.inner_text()

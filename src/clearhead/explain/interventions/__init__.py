@@ -1,7 +1,8 @@
-"""Interventions in a loaded model: ablation and patching; the order in which to read it.
+"""Interventions in a model that runs: ablation and patching; the order in which to read it.
 
-``places`` finds the heads and layers that a name means. ``ablate`` takes their outputs away, or
-single edges of attention (``edges``), or puts ``mean_outputs`` in their place. ``patch`` puts the
-outputs of another text there. ``every_head`` ablates each head of a short text, one in each row of
-a batch.
+``outputs`` is the one way to read and change what heads and layers put out; ``projection`` finds
+W_O in any torch model, and ``places`` the heads and layers that a name means in a loaded one.
+``ablate`` takes their outputs away, or single edges of attention (``edges``), or puts
+``mean_outputs`` in their place. ``patch`` puts the outputs of another text there. ``changed_rows``
+makes many such changes in one text, one in each row of a batch; ``every_head`` ablates each head.
 """

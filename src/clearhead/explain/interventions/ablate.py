@@ -22,7 +22,6 @@ from clearhead.models.encoder_decoder import EncoderDecoder
 from clearhead.models.stack import Stack
 
 Way: TypeAlias = Literal["zero", "mean"]
-Hook: TypeAlias = Callable[..., Any]
 
 
 @contextmanager
@@ -84,32 +83,8 @@ def _without_outputs(places: Sequence[Place], means: Sequence[Tensor] | None) ->
     with ExitStack() as hooks:
         for number, place in enumerate(places):
             instead = None if means is None else means[number]
-            hooks.enter_context(replaced_output(place, instead))
+            hooks.enter_context(place.outputs.replaced(place.columns, instead))
         yield
-
-
-@contextmanager
-def replaced_output(place: Place, instead: Tensor | None) -> Iterator[None]:
-    """Replace the outputs of a place by a vector (zeros: None) at every position."""
-
-    def replace_heads(_module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        joined = args[0].clone()
-        for head in place.heads:
-            columns = place.columns(head)
-            joined[..., columns] = 0.0 if instead is None else instead[columns]
-        return (joined, *args[1:])
-
-    def replace_whole(_module: nn.Module, _args: Any, output: Tensor) -> Tensor:
-        return torch.zeros_like(output) if instead is None else instead.expand_as(output)
-
-    if place.heads:
-        handle = place.attention.output.register_forward_pre_hook(replace_heads)
-    else:
-        handle = place.layer.register_forward_hook(replace_whole)
-    try:
-        yield
-    finally:
-        handle.remove()
 
 
 @contextmanager
@@ -127,29 +102,30 @@ def _without_edges(
         for place in places:
             read = hooks.enter_context(_reading(_source_stack(loaded, place)))
             keys = _SourceKeys(loaded, source, read)
-            hook = _edge_hook(place, calls, keys, query)
-            hooks.callback(place.attention.output.register_forward_pre_hook(hook).remove)
+            change = _edge_change(place, calls, keys, query)
+            hooks.enter_context(place.outputs.changed_by(change))
         yield
 
 
-def _edge_hook(place: Place, calls: list[Call], keys: _SourceKeys, query: int | None) -> Hook:
-    def subtract(_module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        joined, call = args[0].clone(), calls[0]
+def _edge_change(
+    place: Place, calls: list[Call], keys: _SourceKeys, query: int | None
+) -> Callable[[Tensor], None]:
+    def subtract(joined: Tensor) -> None:
+        call = calls[0]
         if joined.shape[:2] != (call.query.shape[0], call.query.shape[2]):
             raise InputError(
                 "edges are ablated in rows without padding.", hint="run the texts one by one."
             )
         first = call.key.shape[2] - call.query.shape[2]  # the position of the first query
         for row in range(len(joined)):
-            for head in place.heads:
+            for head, columns in zip(place.heads, place.columns, strict=True):
                 edge = edge_outputs(call, row, head, keys.of_row(row, call.key.shape[2]))
                 if query is not None:
                     only = torch.zeros(len(edge), 1, dtype=edge.dtype, device=edge.device)
                     if 0 <= query - first < len(edge):
                         only[query - first] = 1
                     edge = edge * only
-                joined[row, :, place.columns(head)] -= edge.to(joined.dtype)
-        return (joined, *args[1:])
+                joined[row, :, columns] -= edge.to(joined.dtype)
 
     return subtract
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import islice
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from jaxtyping import Bool, Float
+from torch import Tensor
 
 from clearhead.arguments import about, several
 from clearhead.checkpoints.load import Loaded
@@ -26,44 +26,52 @@ def mean_outputs(
     loaded: Loaded, places: Sequence[Place], over: str | Sequence[str] | None
 ) -> list[Tensor]:
     """For each place the mean vector: of all heads side by side, or of a feed-forward layer."""
-    sums = [_Sum() for _ in places]
+    sums = [MeanOutput() for _ in places]
     with ExitStack() as hooks:
         for place, total in zip(places, sums, strict=True):
-            hooks.callback(_attached(place, total).remove)
+            hooks.enter_context(place.outputs.read_by(total.add))
         for text in _texts(loaded, over):
             with about("over"):
                 _run(loaded, text)
     return [total.mean() for total in sums]
 
 
-class _Sum:
-    """A sum of vectors in float64, and how many they are."""
+class MeanOutput:
+    """The mean of vectors, collected in float64 forward by forward.
+
+    ``real`` says which of them count: (batch, query), True for tokens and False for padding.
+    """
 
     def __init__(self) -> None:
-        self.total: Tensor | None = None
+        self.real: Bool[Tensor, "batch query"] | None = None
         self.count = 0
+        self._total: Tensor | None = None
 
-    def add(self, vectors: Tensor) -> None:
-        flat = vectors.detach().flatten(0, -2)
+    def add(self, vectors: Float[Tensor, "*places width"]) -> None:
+        """Add the outputs of one forward."""
+        flat = vectors.flatten(0, -2)
+        if self.real is not None:
+            flat = flat[_real_places(self.real, vectors)]
         part = flat.sum(dim=0, dtype=torch.float64)
-        self.total = part if self.total is None else self.total + part
+        self._total = part if self._total is None else self._total + part
         self.count += len(flat)
 
-    def mean(self) -> Tensor:
-        assert self.total is not None
-        return (self.total / self.count).float()
+    def mean(self) -> Float[Tensor, " width"]:
+        """The mean so far."""
+        assert self._total is not None
+        return (self._total / self.count).float()
 
 
-def _attached(place: Place, total: _Sum) -> Any:
-    def add_inputs(_module: nn.Module, args: tuple[Tensor, ...]) -> None:
-        total.add(args[0])
-
-    def add_output(_module: nn.Module, _args: Any, output: Tensor) -> None:
-        total.add(output)
-
-    if place.heads:
-        return place.attention.output.register_forward_pre_hook(add_inputs)
-    return place.layer.register_forward_hook(add_output)
+def _real_places(
+    real: Bool[Tensor, "batch query"], vectors: Float[Tensor, "*places width"]
+) -> Bool[Tensor, " place"]:
+    """The places of real tokens; behind the rows of a batch there may be added ones."""
+    places = torch.zeros(vectors[..., 0].numel(), dtype=torch.bool, device=vectors.device)
+    if len(vectors) >= len(real):
+        places[: real.numel()] = real.flatten().to(vectors.device)
+    else:  # packed: real tokens only
+        places[: int(real.sum())] = True
+    return places
 
 
 def _texts(loaded: Loaded, over: str | Sequence[str] | None) -> list[str]:

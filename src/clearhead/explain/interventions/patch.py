@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from functools import partial
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from clearhead.arguments import about, whole_number
 from clearhead.checkpoints.load import Loaded
@@ -63,7 +63,7 @@ def patch(
         outputs = outputs_of(model, donor, places)
     with ExitStack() as hooks:
         for place, output in zip(places, outputs, strict=True):
-            hooks.callback(_patched(place, output, position).remove)
+            hooks.enter_context(place.outputs.changed_by(_change(place, output, position)))
         yield
 
 
@@ -72,42 +72,26 @@ def outputs_of(
 ) -> list[Float[Tensor, "query width"]]:
     """What each place put out for a text: heads side by side, or a feed-forward layer's output."""
     kept: dict[int, Tensor] = {}
+
+    def keep(number: int, outputs: Tensor) -> None:
+        kept[number] = outputs[0].clone()
+
     ids = [token.id for token in read_passage(loaded, checked_text(text)).tokens]
     with ExitStack() as hooks, evaluating(loaded):
         for number, place in enumerate(places):
-            hooks.callback(_recorded(place, kept, number).remove)
+            hooks.enter_context(place.outputs.read_by(partial(keep, number)))
         loaded.model(torch.tensor([ids], device=next(loaded.model.parameters()).device))
     return [kept[number] for number in range(len(places))]
 
 
-def _recorded(place: Place, kept: dict[int, Tensor], number: int) -> Any:
-    def keep_inputs(_module: nn.Module, args: tuple[Tensor, ...]) -> None:
-        kept[number] = args[0][0].detach().clone()
+def _change(
+    place: Place, donor: Float[Tensor, "query width"], position: int | None
+) -> Callable[[Tensor], None]:
+    def replace(outputs: Tensor) -> None:
+        for columns in place.columns:
+            _replace(outputs[..., columns], donor[:, columns], position, place.name)
 
-    def keep_output(_module: nn.Module, _args: Any, output: Tensor) -> None:
-        kept[number] = output[0].detach().clone()
-
-    if place.heads:
-        return place.attention.output.register_forward_pre_hook(keep_inputs)
-    return place.layer.register_forward_hook(keep_output)
-
-
-def _patched(place: Place, donor: Float[Tensor, "query width"], position: int | None) -> Any:
-    def replace_heads(_module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        joined = args[0].clone()
-        for head in place.heads:
-            columns = place.columns(head)
-            _replace(joined[..., columns], donor[:, columns], position, place.name)
-        return (joined, *args[1:])
-
-    def replace_whole(_module: nn.Module, _args: Any, output: Tensor) -> Tensor:
-        output = output.clone()
-        _replace(output, donor, position, place.name)
-        return output
-
-    if place.heads:
-        return place.attention.output.register_forward_pre_hook(replace_heads)
-    return place.layer.register_forward_hook(replace_whole)
+    return replace
 
 
 def _replace(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from clearhead.arguments import about, several
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
+from clearhead.explain.interventions.outputs import EVERYTHING, Outputs
 from clearhead.layers.block import Block
 from clearhead.layers.feed_forward import FeedForward
 from clearhead.layers.multi_head import MultiHeadAttention
@@ -37,10 +38,29 @@ class Place:
         assert isinstance(self.layer, MultiHeadAttention)
         return self.layer
 
-    def columns(self, head: int) -> slice:
-        """The columns of a head's output among those of all heads, as W_O reads them."""
-        width = self.attention.value_dim
-        return slice(head * width, (head + 1) * width)
+    @property
+    def outputs(self) -> Outputs:
+        """Where the outputs can be read and changed."""
+        return outputs_of(self.layer)
+
+    @property
+    def columns(self) -> tuple[slice, ...]:
+        """The columns of the outputs that belong to this place, one slice for each head."""
+        if not self.heads:
+            return EVERYTHING
+        return tuple(head_columns(self.attention, head) for head in self.heads)
+
+
+def outputs_of(layer: MultiHeadAttention | FeedForward) -> Outputs:
+    """The outputs of a layer: of its heads, side by side, or of a feed-forward layer."""
+    if isinstance(layer, MultiHeadAttention):
+        return Outputs(layer.output, joined=True)
+    return Outputs(layer, joined=False)
+
+
+def head_columns(attention: MultiHeadAttention, head: int) -> slice:
+    """The columns of a head's output among those of all heads, as W_O reads them."""
+    return slice(head * attention.value_dim, (head + 1) * attention.value_dim)
 
 
 def places_of(

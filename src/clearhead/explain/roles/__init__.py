@@ -10,11 +10,11 @@ The order in which to read the modules:
 ``reader``                                             a model's tokenizer and forward
 ``prepared``, ``batches``, ``cases``                   sentences as arrays; their cases by the mask
 ``layer_weights``, ``counting``                        exact weights, and counts of them
-``counts/``                                            the counts, kept in a file and read again
+``counts/``                                            counts and effects, kept and read again
 ``processes``                                          several processes, each with its share
 ``scores``, ``intervals``, ``judging``                 accuracy, baselines, significance, roles
 ``examples``                                           sentences that show a role
-``ablation``, ``intervention``                         the effect of ablating a head
+``effect``, ``intervention``                           the effect of ablating a head
 ``reports``, ``roles``                                 the result; ``find_roles`` runs everything
 ``planted``                                            a model with known roles, to test all of this
 =====================================================  ===========================================
@@ -27,8 +27,8 @@ from clearhead.lazy import lazy
 if TYPE_CHECKING:
     from clearhead.explain.roles.built_in_properties import BUILT_IN as BUILT_IN
     from clearhead.explain.roles.built_in_properties import given_words as given_words
+    from clearhead.explain.roles.effect import Effect as Effect
     from clearhead.explain.roles.examples import Example as Example
-    from clearhead.explain.roles.intervention import Effect as Effect
     from clearhead.explain.roles.judging import Role as Role
     from clearhead.explain.roles.judging import Rules as Rules
     from clearhead.explain.roles.processes import process_share as process_share
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "BUILT_IN": "clearhead.explain.roles.built_in_properties",
-    "Effect": "clearhead.explain.roles.intervention",
+    "Effect": "clearhead.explain.roles.effect",
     "Example": "clearhead.explain.roles.examples",
     "HeadEvidence": "clearhead.explain.roles.reports",
     "HeadReport": "clearhead.explain.roles.reports",

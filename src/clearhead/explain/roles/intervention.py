@@ -13,16 +13,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from clearhead.explain.roles.ablation import MeanOutputs, ablated
+from clearhead.errors import InputError
+from clearhead.explain.interventions.mean_outputs import MeanOutput
+from clearhead.explain.interventions.outputs import Outputs
+from clearhead.explain.interventions.projection import output_projection
 from clearhead.explain.roles.batches import Batch, batches
+from clearhead.explain.roles.counting import Progress
+from clearhead.explain.roles.counts.effect_cache import EffectCache
 from clearhead.explain.roles.counts.tally import CountedLayer, Tally
+from clearhead.explain.roles.effect import Change, Effect, Measure, Way
 from clearhead.explain.roles.judging import Role
 from clearhead.explain.roles.prepared import Prepared, prepare
 from clearhead.explain.roles.properties import AnyProperty
@@ -30,48 +35,41 @@ from clearhead.explain.roles.property_index import PropertyIndex
 from clearhead.explain.roles.reader import Reader
 from clearhead.models.decoder import Decoder
 
-Way = Literal["zero", "mean"]
-
-
-@dataclass(frozen=True)
-class Change:
-    """The mean change at some positions, its standard error, and how many they are."""
-
-    mean: float
-    error: float
-    positions: int
-
-
-@dataclass(frozen=True)
-class Effect:
-    """The effect of ablating one head."""
-
-    head: str
-    property: str
-    way: Way
-    measure: Literal["loss", "states"]
-    at_cases: Change
-    elsewhere: Change
-
 
 def effects_of(
     roles: Sequence[Role],
     tally: Tally,
     reader: Reader,
     properties: Sequence[AnyProperty],
-    progress: Callable[[int, int | None], None] | None = None,
+    stage: Callable[[str], Progress | None],
+    cache: EffectCache | None = None,
 ) -> tuple[Effect, ...]:
-    """Measure the effects of ablating the head of each role, in both ways."""
-    found: list[Effect] = []
-    for number, role in enumerate(roles):
-        layer, head = _layer(role, tally)
-        samples = [sentence for _, _, sentence in sorted(tally.samples[role.property])]
-        index = PropertyIndex(list(tally.index.entries), dict(tally.index.numbers))
-        ready = [prepare(reader.read(one), properties, index) for one in samples]
-        found += _effects(role, layer, head, list(batches(ready)), reader, index)
+    """Measure the effects of ablating the head of each role, in both ways.
+
+    What the cache knows is not measured again; what is measured is kept there at once.
+    """
+    known = {} if cache is None else cache.known
+    missing = [role for role in roles if (role.head, role.property) not in known]
+    progress = stage("ablating heads") if missing else None
+    found = dict(known)
+    for number, role in enumerate(missing):
+        measured = _measured_effects(role, tally, reader, properties)
+        found[role.head, role.property] = measured
+        if cache is not None:
+            cache.keep(measured)
         if progress is not None:
-            progress(number + 1, len(roles))
-    return tuple(found)
+            progress(number + 1, len(missing))
+    return tuple(one for role in roles for one in found[role.head, role.property])
+
+
+def _measured_effects(
+    role: Role, tally: Tally, reader: Reader, properties: Sequence[AnyProperty]
+) -> tuple[Effect, ...]:
+    layer, head = _layer(role, tally)
+    samples = [sentence for _, _, sentence in sorted(tally.samples[role.property])]
+    index = PropertyIndex(list(tally.index.entries), dict(tally.index.numbers))
+    ready = [prepare(reader.read(one), properties, index) for one in samples]
+    return tuple(_effects(role, layer, head, list(batches(ready)), reader, index))
 
 
 def _effects(
@@ -82,30 +80,38 @@ def _effects(
     reader: Reader,
     index: PropertyIndex,
 ) -> list[Effect]:
-    means = MeanOutputs(reader.module, [layer])
-    before = []
-    try:
+    outputs, mean, before = _outputs(reader, layer), MeanOutput(), []
+    with outputs.read_by(mean.add):
         for batch in work:
-            means.real = torch.arange(batch.width) < batch.lengths[:, None]
+            mean.real = torch.arange(batch.width) < batch.lengths[:, None]
             before.append(_measured(reader, batch))
-    finally:
-        means.close()
+    if not mean.count:
+        raise InputError(
+            f"the heads of {layer.name} are put together without calling the module for it.",
+            hint="roles(…, interventions=0) works without ablations.",
+        )
     at_cases = [_case_positions(batch, role, layer, index) for batch in work]
+    columns = [slice(head * layer.value_dim, (head + 1) * layer.value_dim)]
     effects = []
-    ways: tuple[tuple[Way, Tensor | float], ...] = (("zero", 0.0), ("mean", means.of(layer, head)))
+    ways: tuple[tuple[Way, Tensor | None], ...] = (("zero", None), ("mean", mean.mean()))
     for way, instead in ways:
         inside, outside = [], []
         for batch, was, cases in zip(work, before, at_cases, strict=True):
-            with ablated(reader.module, layer, head, instead):
+            with outputs.replaced(columns, instead):
                 change = _changed(was, _measured(reader, batch))
             valid = _valid(batch, reader)
             inside.append(change[cases & valid])
             outside.append(change[~cases & valid])
-        measure: Literal["loss", "states"] = "loss" if _has_loss(reader) else "states"
+        measure: Measure = "loss" if _has_loss(reader) else "states"
         effects.append(
             Effect(role.head, role.property, way, measure, _change(inside), _change(outside))
         )
     return effects
+
+
+def _outputs(reader: Reader, layer: CountedLayer) -> Outputs:
+    width = layer.heads * layer.value_dim
+    return Outputs(output_projection(reader.module, layer.path, width, layer.name), joined=True)
 
 
 def _layer(role: Role, tally: Tally) -> tuple[CountedLayer, int]:

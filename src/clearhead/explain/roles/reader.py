@@ -21,6 +21,7 @@ from clearhead.trace.passage import passage_of
 
 Forward: TypeAlias = Callable[[Tensor, Tensor], object]  # (ids, real), both (batch, query)
 LONGEST = 512  # tokens of a sentence
+FEW = 64  # numbers of each tensor in the fingerprint
 FEWEST = 64  # tokens of a forward: products of a few rows use another kernel and round differently
 
 
@@ -74,12 +75,27 @@ class Reader:
 
     @property
     def fingerprint(self) -> str:
-        """A short hash of the model: of the shape and a few numbers of each parameter."""
+        """A short hash of the model: of every bit of its parameters and buffers, as sums, and of
+        some numbers of each."""
         digest = hashlib.blake2b(digest_size=8)
-        for name, parameter in self.module.named_parameters():
-            few = parameter.detach().flatten()[:8].float().tolist()
-            digest.update(f"{name} {tuple(parameter.shape)} {few}".encode())
+        held = [*self.module.named_parameters(), *self.module.named_buffers()]
+        for name, tensor in held:
+            digest.update(f"{name} {tuple(tensor.shape)} {_content(tensor)}".encode())
         return digest.hexdigest()
+
+
+def _content(tensor: Tensor) -> tuple[int, list[float]]:
+    """The sum of all bits as whole numbers, which does not depend on an order; evenly spaced
+    numbers tell tensors apart that hold the same ones in another order."""
+    flat = tensor.detach().flatten()
+    if not flat.numel():
+        return 0, []
+    few = flat[:: max(1, flat.numel() // FEW)][:FEW].float().tolist()
+    kinds = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    kind = kinds.get(flat.element_size())
+    if kind is None or flat.dtype.is_complex:
+        return 0, few
+    return int(flat.contiguous().view(kind).sum(dtype=torch.int64)), few
 
 
 def _forward_of(module: nn.Module) -> Forward:

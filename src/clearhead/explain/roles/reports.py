@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from clearhead.explain.roles.effect import Effect
 from clearhead.explain.roles.examples import Example
-from clearhead.explain.roles.intervention import Effect
 from clearhead.explain.roles.judging import Role
 from clearhead.explain.roles.properties import Kind
 from clearhead.explain.roles.scores import Score

@@ -16,10 +16,12 @@ from clearhead.explain.roles.corpus.sources import CorpusLike, corpus_of
 from clearhead.explain.roles.corpus.tokenised import TokenisedSentence
 from clearhead.explain.roles.counting import Count, Progress
 from clearhead.explain.roles.counts.count_cache import CountCache
+from clearhead.explain.roles.counts.effect_cache import EffectCache
 from clearhead.explain.roles.counts.tally import CountedLayer, Tally
 from clearhead.explain.roles.door import check_roles
+from clearhead.explain.roles.effect import Effect
 from clearhead.explain.roles.examples import Example, examples_of
-from clearhead.explain.roles.intervention import Effect, effects_of
+from clearhead.explain.roles.intervention import effects_of
 from clearhead.explain.roles.judging import Judgement, Role, Rules, judge
 from clearhead.explain.roles.processes import added_up
 from clearhead.explain.roles.properties import (
@@ -317,7 +319,8 @@ def find_roles(
             )
         found = Roles(reader.name, text.name, tally, rules or Rules(), requested, {}, ())
         if share[0] == 0:
-            found = _with_evidence(found, reader, used, interventions, stage)
+            kept = None if cache is None else EffectCache(cache.path, cache.key, tally)
+            found = _with_evidence(found, reader, used, interventions, stage, kept)
     finally:
         module.train(training)
     if cache is not None and not text.key:
@@ -331,6 +334,7 @@ def _with_evidence(
     properties: Sequence[AnyProperty],
     interventions: int | None,
     stage: Callable[[str], Progress | None],
+    cache: EffectCache | None,
 ) -> Roles:
     """Add examples of every named role, and the effects of ablating some of the heads."""
     shown = [role for role in roles.named if role.kind != "rest"]
@@ -342,7 +346,7 @@ def _with_evidence(
     chosen = list(first.values())[:interventions]
     effects: tuple[Effect, ...] = ()
     if chosen and interventions != 0:
-        effects = effects_of(chosen, roles.tally, reader, properties, stage("ablating heads"))
+        effects = effects_of(chosen, roles.tally, reader, properties, stage, cache)
     return Roles(
         roles.model, roles.corpus, roles.tally, roles.rules, roles.requested, examples, effects
     )

@@ -15,7 +15,8 @@ from torch import Tensor
 from clearhead.explain.interventions.every_head import rows_of, states_without_each
 from clearhead.explain.make_look import evaluating
 from clearhead.explain.why.parts import Effect, Effects, Why
-from clearhead.explain.why.prediction_run import PredictionRun, token_embedding
+from clearhead.explain.why.prediction_run import PredictionRun
+from clearhead.explain.why.readout import read_tokens
 from clearhead.models.encoder_decoder import EncoderDecoder
 
 MOST_TOKENS = 60_000  # of all rows together
@@ -31,10 +32,10 @@ def effects_of(run: PredictionRun, why: Why, progress: Progress | None = None) -
     """Ablate every head and feed-forward layer, one at a time."""
     with evaluating(run.loaded):
         names, states = _states(run, progress)
-        logits = _logits(run, states)
-    token, instead = why.token.id, None if why.instead is None else why.instead.id
-    targets = logits[:, token] - (0.0 if instead is None else logits[:, instead])
-    probabilities = torch.softmax(logits, dim=1)[:, token].tolist()
+        ids = [why.token.id, *([] if why.instead is None else [why.instead.id])]
+        read = read_tokens(run.loaded, states, ids)
+    targets = read.logits[:, 0] - (0.0 if why.instead is None else read.logits[:, 1])
+    probabilities = read.probabilities[:, 0].tolist()
     direct = {part.name: part.value for part in why.heads} | dict(why.feed_forwards)
     base = float(targets[0])
     found = [
@@ -59,10 +60,3 @@ def _states(
     else:
         begin = stack.begin(ids)
     return states_without_each(stack, begin, run.position, progress)
-
-
-def _logits(run: PredictionRun, states: Float[Tensor, "row model"]) -> Float[Tensor, "row vocab"]:
-    head = run.loaded.model.head
-    assert head is not None
-    logits: Tensor = head(states[:, None], token_embedding(run.loaded))
-    return logits[:, 0].double()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
@@ -13,7 +13,7 @@ from clearhead.errors import InputError
 from clearhead.explain.marks import marks_of
 from clearhead.explain.pictures import Mark
 from clearhead.explain.why.effects import Progress, effects_of, fits
-from clearhead.explain.why.parts import HeadPart, LayerPart, SourcePart, Why, WhyProof
+from clearhead.explain.why.parts import HeadPart, HeadSources, LayerPart, SourcePart, Why, WhyProof
 from clearhead.explain.why.prediction_run import PredictionRun, Text, run_for
 from clearhead.explain.why.splitting import Split, split_stream
 from clearhead.explain.why.target import (
@@ -56,7 +56,8 @@ def explain(run: PredictionRun, token: int, instead: int | None) -> Why:
     other = None if instead is None else predicted(loaded, run.logits, instead)
     columns = marks_of(run.passage, len(run.passage), words=True)
     source_columns = () if run.source is None else marks_of(run.source, len(run.source), words=True)
-    heads = _head_parts(split, columns, source_columns)
+    own, source = _Read("text", columns), _Read("source", source_columns)
+    heads = _head_parts(split, own, source)
     return Why(
         text=run.passage.text,
         source_text=None if run.source is None else run.source.text,
@@ -70,7 +71,7 @@ def explain(run: PredictionRun, token: int, instead: int | None) -> Why:
         columns=columns,
         source_columns=source_columns,
         heads=heads,
-        sources=_summed_sources(heads),
+        sources=_summed_sources(own, source),
         feed_forwards=tuple(split.feed_forwards.items()),
         embedding=tuple(split.embedding.items()),
         biases=tuple(sorted(split.biases.items(), key=lambda one: -abs(one[1]))),
@@ -80,36 +81,47 @@ def explain(run: PredictionRun, token: int, instead: int | None) -> Why:
     )
 
 
-def _head_parts(
-    split: Split, columns: Sequence[Mark], source_columns: Sequence[Mark]
-) -> tuple[HeadPart, ...]:
+class _Read:
+    """A text that heads read: its words, and what all heads together took from each."""
+
+    def __init__(self, text: str, marks: tuple[Mark, ...]) -> None:
+        self.text, self.marks = text, marks
+        self.sums = np.zeros(len(marks))
+        self.reached = np.zeros(len(marks), dtype=bool)
+        places = [place for mark in marks for place in mark.tokens]
+        columns = [column for column, mark in enumerate(marks) for _ in mark.tokens]
+        self._owners = np.zeros(len(places), dtype=np.int64)
+        self._owners[places] = columns
+
+    def by_word(self, rows: Float[np.ndarray, "head key"]) -> Float[np.ndarray, "head column"]:
+        """Numbers of tokens, summed up for each word."""
+        columns = len(self.marks)
+        return np.stack([np.bincount(self._owners, weights=row, minlength=columns) for row in rows])
+
+    def sources(self) -> list[SourcePart]:
+        return [
+            SourcePart(self.marks[column], column, self.text, float(self.sums[column]), None)
+            for column in self.reached.nonzero()[0].tolist()
+        ]
+
+
+def _head_parts(split: Split, own: _Read, source: _Read) -> tuple[HeadPart, ...]:
+    """The part of each head; what it took from each word is added to the text that it read."""
     parts = []
     for name, matrix in split.heads.items():
-        read = ("source", source_columns) if name.startswith("C") else ("text", columns)
-        for head, (row, weights) in enumerate(zip(matrix, split.weights[name], strict=True)):
-            sources = [
-                SourcePart(
-                    mark, column, read[0], float(row[list(mark.tokens)].sum()),
-                    float(weights[list(mark.tokens)].sum()),
-                )
-                for column, mark in enumerate(read[1])
-                if weights[list(mark.tokens)].any()
-            ]  # fmt: skip
-            sources.sort(key=lambda one: -abs(one.value))
-            parts.append(HeadPart(f"{name}H{head}", float(row.sum()), tuple(sources)))
+        read = source if name.startswith("C") else own
+        values, weights = read.by_word(matrix), read.by_word(split.weights[name])
+        read.sums += values.sum(axis=0)
+        read.reached |= weights.any(axis=0)
+        for head, (row, spread) in enumerate(zip(values, weights, strict=True)):
+            sources = HeadSources(read.marks, read.text, row, spread)
+            parts.append(HeadPart(f"{name}H{head}", float(row.sum()), sources))
     return tuple(sorted(parts, key=lambda part: -abs(part.value)))
 
 
-def _summed_sources(heads: Iterable[HeadPart]) -> tuple[SourcePart, ...]:
+def _summed_sources(*read: _Read) -> tuple[SourcePart, ...]:
     """Each word's part, summed over all heads."""
-    sums: dict[tuple[str, int], float] = {}
-    marks: dict[tuple[str, int], Mark] = {}
-    for head in heads:
-        for one in head.sources:
-            key = (one.text, one.column)
-            sums[key] = sums.get(key, 0.0) + one.value
-            marks[key] = one.mark
-    found = [SourcePart(marks[key], key[1], key[0], value, None) for key, value in sums.items()]
+    found = [part for text in read for part in text.sources()]
     return tuple(sorted(found, key=lambda one: -abs(one.value)))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from clearhead.explain.pictures import Mark, shortened
 from clearhead.explain.why.target import PredictedToken
@@ -25,13 +27,50 @@ class SourcePart:
     weight: float | None  # attention weight; None where several heads are summed
 
 
+class HeadSources(Sequence[SourcePart]):
+    """The sources of one head, the largest first, by absolute value.
+
+    They are made when somebody looks: a long text has many times more of them than are ever read.
+    """
+
+    def __init__(
+        self,
+        marks: Sequence[Mark],
+        text: str,
+        values: Float[np.ndarray, " column"],
+        weights: Float[np.ndarray, " column"],
+    ) -> None:
+        self._marks, self._text, self._values, self._weights = marks, text, values, weights
+
+    @cached_property
+    def _order(self) -> Int[np.ndarray, " source"]:
+        reached = self._weights.nonzero()[0]
+        return reached[np.argsort(-np.abs(self._values[reached]), kind="stable")]
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._weights))
+
+    @overload
+    def __getitem__(self, place: int) -> SourcePart: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[SourcePart, ...]: ...
+    def __getitem__(self, place: int | slice) -> SourcePart | tuple[SourcePart, ...]:
+        if isinstance(place, slice):
+            return tuple(map(self._part, self._order[place].tolist()))
+        return self._part(int(self._order[place]))
+
+    def _part(self, column: int) -> SourcePart:
+        value, weight = float(self._values[column]), float(self._weights[column])
+        return SourcePart(self._marks[column], column, self._text, value, weight)
+
+
 @dataclass(frozen=True, eq=False)
 class HeadPart:
     """What one head added directly: its value is the sum over its sources."""
 
     name: str
     value: float
-    sources: tuple[SourcePart, ...]  # the largest first, by absolute value
+    sources: Sequence[SourcePart]  # the largest first, by absolute value
     bias: float = 0.0
 
     def __repr__(self) -> str:

@@ -56,8 +56,12 @@ def run_for(
         return _encoder_decoder_run(loaded, text, position, source)
     if source is not None:
         raise InputError(f"a source is for encoder-decoders; {loaded.name} is none.")
-    passage = _read(loaded, text)
-    place = _position(passage, position, masked=loaded.config.kind == "encoder")
+    passage = read_text(loaded, text)
+    return run_at(loaded, passage, position_of(loaded, passage, position))
+
+
+def run_at(loaded: Loaded, passage: Passage, place: int) -> PredictionRun:
+    """Run a decoder or a masked-language model; ``place`` is a token's position."""
     if loaded.config.kind == "decoder":  # what comes later cannot change what is predicted here
         passage = Passage(passage.text, passage.tokens[: place + 1])
     ids = [token.id for token in passage.tokens]
@@ -71,7 +75,8 @@ def run_for(
     return _finished(loaded, passage, None, place, last, capture.captured())
 
 
-def _read(loaded: Loaded, text: Text) -> Passage:
+def read_text(loaded: Loaded, text: Text) -> Passage:
+    """The tokens of a text, or given token ids, as the model reads them."""
     if isinstance(text, str):
         return read_passage(loaded, checked_text(text))
     with about("text"):
@@ -100,14 +105,14 @@ def _encoder_decoder_run(
             "and the text that its decoder has written so far.",
             hint='ch.why("dates", "2021-", source="3rd of March 2021")',
         )
-    read = _read(loaded, source)
-    written = _read(loaded, text).tokens if text else ()
+    read = read_text(loaded, source)
+    written = read_text(loaded, text).tokens if text else ()
     eos = loaded.config.eos
     while written and written[-1].id in eos:
         written = written[:-1]
     shown = text if isinstance(text, str) else ""
     whole = Passage(shown, (_start(loaded), *written))
-    place = _position(whole, position, masked=False)
+    place = position_of(loaded, whole, position)
     whole = Passage(shown, whole.tokens[: place + 1])
     model = loaded.model
     assert isinstance(model, EncoderDecoder)
@@ -158,11 +163,12 @@ def token_embedding(loaded: Loaded) -> Float[Tensor, "vocab model"]:
     return weight
 
 
-def _position(passage: Passage, position: int | str | None, *, masked: bool) -> int:
+def position_of(loaded: Loaded, passage: Passage, position: int | str | None) -> int:
     """The token at which the prediction stands: the last of the chosen word."""
-    marks = marks_of(passage, len(passage), words=True)
     if position is None:
+        masked = loaded.config.kind == "encoder"
         return _mask_place(passage) if masked else len(passage) - 1
+    marks = marks_of(passage, len(passage), words=True)
     with about("position"):
         return marks[find_mark(marks, position)].tokens[-1]
 

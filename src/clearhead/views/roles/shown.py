@@ -13,8 +13,8 @@ from clearhead.explain.roles.corpus.sources import CorpusLike
 from clearhead.explain.roles.corpus.tokenised import TokenisedSentence
 from clearhead.explain.roles.counting import Progress
 from clearhead.explain.roles.counts.tally import CountedLayer, Tally
+from clearhead.explain.roles.effect import Effect
 from clearhead.explain.roles.examples import Example
-from clearhead.explain.roles.intervention import Effect
 from clearhead.explain.roles.judging import Judgement, Role, Rules
 from clearhead.explain.roles.properties import AnyProperty, Kind, Targets
 from clearhead.explain.roles.reader import Forward

@@ -12,7 +12,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from clearhead.explain.roles.intervention import Effect
+from clearhead.explain.roles.effect import Effect
 from clearhead.explain.roles.reports import HeadEvidence
 from clearhead.explain.roles.roles import Roles
 from clearhead.views.roles.text import (

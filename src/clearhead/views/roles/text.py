@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clearhead.explain.roles.effect import Change, Effect
 from clearhead.explain.roles.examples import Example
-from clearhead.explain.roles.intervention import Change, Effect
 from clearhead.explain.roles.judging import Role
 from clearhead.explain.roles.roles import Roles
 

@@ -42,21 +42,25 @@ def why_page(why: Why, *, framed: bool = False) -> str:
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>clearhead – {markup_text(headline(why))}</title>"
-        f"<style>{style('why.css')}</style>"
+        f"<style>{style('why.css')}{_choices(why)}</style>"
         f'</head><body class="why-page">\n{_body(why)}\n</body></html>\n'
     )
 
 
 def why_frame(why: Why, still: str) -> str:
     """The page in a frame of its own, for a notebook; ``still`` where frames are lost."""
-    page = html.escape(why_page(why, framed=True), quote=True)
+    return in_frame(why_page(why, framed=True), still, "clearhead: why")
+
+
+def in_frame(page: str, still: str, title: str) -> str:
+    """A page without scripts in a frame, with a still picture behind it."""
     frame = (
         f"iframe.{FRAME}{{width:100%;height:720px;border:0;resize:vertical;overflow:auto}}"
         f"iframe.{FRAME}+div{{display:none}}"
     )
     return (
-        f'<style>{frame}</style><iframe class="{FRAME}" srcdoc="{page}" sandbox '
-        f'title="clearhead: why"></iframe><div>{still}</div>'
+        f'<style>{frame}</style><iframe class="{FRAME}" srcdoc="{html.escape(page, quote=True)}" '
+        f'sandbox title="{title}"></iframe><div>{still}</div>'
     )
 
 
@@ -75,7 +79,7 @@ def _body(why: Why) -> str:
         f'<div class="columns"><section aria-label="words"><h2>Words, over all heads</h2>'
         f"{_words(why)}{_map(why)}</section>"
         f'<section aria-label="heads" id="heads"><h2>Heads</h2>{_heads(why)}</section></div>'
-        f"{_layers(why)}<footer><ul>{listed}</ul></footer></main>"
+        f"{_compare(why)}{_layers(why)}<footer><ul>{listed}</ul></footer></main>"
     )
 
 
@@ -86,13 +90,13 @@ def _sentence(why: Why, marks: tuple[Mark, ...], text: str) -> str:
     for column, mark in enumerate(marks):
         value = values.get(column, 0.0)
         words.append(
-            f'<span class="word {_class(value, largest)}" title="{signed(value)}">'
+            f'<span class="word {colour_class(value, largest)}" title="{signed(value)}">'
             f"{markup_text(mark.text)}<small>{signed(value)}</small></span>"
         )
     return f'<p class="sentence" dir="auto">{" ".join(words)}</p>'
 
 
-def _class(value: float, largest: float) -> str:
+def colour_class(value: float, largest: float) -> str:
     """The class of a part's colour: its sign, and its strength from 0 to 4."""
     strength = 0 if largest <= 0 else min(4, int(5 * abs(value) / largest))
     return f"{'for' if value > 0 else 'against'}-{strength}"
@@ -190,7 +194,57 @@ def _cell(name: str, value: float, largest: float, listed: set[str]) -> str:
     inside = sign or "·"
     if name in listed:
         inside = f'<a href="#why-{name}" title="{label}" aria-label="{label}">{inside}</a>'
-    return f'<td class="{_class(value, largest)}" title="{label}">{inside}</td>'
+    return f'<td class="{colour_class(value, largest)}" title="{label}">{inside}</td>'
+
+
+def _compared(why: Why) -> list[str]:
+    """The heads that can be chosen: the largest parts, then the largest effects."""
+    names = [part.name for part in why.heads[:LISTED]]
+    if why.effects is not None:
+        heads = [one.name for one in why.effects.all if not one.name.endswith("F")]
+        names += [name for name in heads[:LISTED] if name not in names]
+    return names
+
+
+def _choices(why: Why) -> str:
+    """A rule for each head: its line is there while its box is checked."""
+    return "".join(
+        f".why-page:has(#pick-{name}:checked) .of-{name}{{display:table-row}}"
+        for name in _compared(why)
+    )
+
+
+def _compare(why: Why) -> str:
+    """Boxes for heads, and a table of what was measured of the chosen ones."""
+    boxes = "".join(
+        f'<label><input type="checkbox" id="pick-{name}"{" checked" * (number < 3)}>{name}</label>'
+        for number, name in enumerate(_compared(why))
+    )
+    columns = ["head", "part", "takes it from"]
+    if why.effects is not None:
+        columns += ["effect of ablating it", "target without it", "probability without it", ""]
+    heading = "".join(f'<th scope="col">{name}</th>' for name in columns)
+    rows = "".join(_compared_head(why, name) for name in _compared(why))
+    return (
+        '<section aria-label="compare heads"><h2>Compare heads</h2>'
+        f'<p class="picks">{boxes}</p><div class="scroll"><table class="parts compare">'
+        f"<tr>{heading}</tr>{rows}</table></div></section>"
+    )
+
+
+def _compared_head(why: Why, name: str) -> str:
+    part = why.head(name)
+    assert part is not None
+    sources = ", ".join(
+        f"{one.mark.text} {signed(one.value).strip()} (weight {one.weight or 0.0:.2f})"
+        for one in part.sources[:3]
+    )
+    cells = [signed(part.value), sources]
+    effect = None if why.effects is None else why.effects.of(name)
+    if effect is not None:
+        cells += [signed(effect.total), *without(why, name), mark_of(why, name)]
+    shown = "".join(f"<td>{markup_text(cell)}</td>" for cell in cells)
+    return f'<tr class="of of-{name}"><th scope="row">{name}</th>{shown}</tr>'
 
 
 def _layers(why: Why) -> str:

@@ -12,6 +12,7 @@ from clearhead.checkpoints.load import Loaded, load
 from clearhead.errors import InputError
 from clearhead.explain.pictures import Mark
 from clearhead.explain.why.make_why import make_why
+from clearhead.explain.why.only_watched import not_loaded
 from clearhead.explain.why.parts import (
     Effects,
     HeadPart,
@@ -86,10 +87,7 @@ def why(
     """
     loaded = load(model) if isinstance(model, str | Path) else model
     if not isinstance(loaded, Loaded):
-        raise InputError(
-            f"why wants a model of ch.load, or the name of one; got {type(loaded).__name__}.",
-            hint="a trace has weights, but not the layers behind them: ch.look shows it.",
-        )
+        raise not_loaded(loaded, position)
     if not isinstance(text, str | Sequence) or isinstance(text, bytes):
         raise InputError(f"text is a text or a list of token ids; got {type(text).__name__}.")
     if effects is not None:

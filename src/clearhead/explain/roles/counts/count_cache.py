@@ -13,6 +13,7 @@ from types import CodeType
 from clearhead.errors import CheckpointError
 from clearhead.explain.roles.corpus.sources import Corpus
 from clearhead.explain.roles.counting import Count
+from clearhead.explain.roles.counts.effect_cache import effects_path
 from clearhead.explain.roles.counts.tally import Tally
 from clearhead.explain.roles.counts.tally_file import read_tally, tally_bytes
 from clearhead.files.atomic_write import atomic_write
@@ -31,7 +32,7 @@ class CountCache:
 
     def __init__(self, path: Path, count: Count, corpus: Corpus) -> None:
         self.path = path
-        self._key = run_key(count, corpus)
+        self.key = run_key(count, corpus)
         self._saved = time.monotonic()
 
     def load(self) -> tuple[Tally, int]:
@@ -41,7 +42,7 @@ class CountCache:
         except CheckpointError:
             return Tally(), 0  # none, another file, or a damaged one: it is written again
         done = about.get("done")
-        if about.get("key") != self._key or type(done) is not int or not 0 <= done < MOST:
+        if about.get("key") != self.key or type(done) is not int or not 0 <= done < MOST:
             return Tally(), 0
         return tally, done
 
@@ -52,7 +53,7 @@ class CountCache:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_write(self.path) as temporary:
-                temporary.write_bytes(tally_bytes(tally, {"key": self._key, "done": done}))
+                temporary.write_bytes(tally_bytes(tally, {"key": self.key, "done": done}))
         except OSError as error:
             raise CheckpointError(
                 f"counts cannot be kept in {self.path}: {error.strerror}."
@@ -60,8 +61,9 @@ class CountCache:
         self._saved = time.monotonic()
 
     def remove(self) -> None:
-        """Delete the file."""
-        self.path.unlink(missing_ok=True)
+        """Delete the file, and that of effects beside it."""
+        for path in (self.path, effects_path(self.path)):
+            path.unlink(missing_ok=True)
 
 
 def run_key(count: Count, corpus: Corpus) -> str:
