@@ -115,7 +115,7 @@ def _work(
 
 def _honest(format: Format, files_of: Callable[[int], Files], number: int, folder: Path) -> Outcome:
     try:
-        signal.setitimer(signal.ITIMER_REAL, WAIT + format.seconds)  # for the mutator as well
+        signal.setitimer(signal.ITIMER_REAL, 10 * WAIT)  # for the mutator
         return one(format, files_of(number), number, folder)
     except Exception as error:  # of the mutator: nothing was tried, and that must not look good
         return Outcome(number, "crash", f"no mutant was made: {error!r:.200}")

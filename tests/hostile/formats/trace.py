@@ -21,10 +21,10 @@ def use(folder: Path, random: Random) -> None:
     """Opens the trace; then one of the ways to look at it."""
     seen = ch.open_trace(folder / "run.trace")
     repr(seen)
-    for layer in seen.layers:
-        view = seen[f"{layer.name}H{seen.records[0].head_numbers[0]}"]
-        view.row(0)
-        break
+    if not seen.layers:
+        return  # nothing was recorded, and that is all there is to say
+    view = seen[f"{seen.layers[0].name}H{seen.records[0].head_numbers[0]}"]
+    view.row(0)
     way = random.randrange(12)
     if way == 0:
         str(seen.verify())
