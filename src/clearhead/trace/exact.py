@@ -101,7 +101,7 @@ class ExactHead:
                 spelled = spelled[self.head if spelled.shape[0] > 1 else 0]
                 spelled = columns.within(run.within(spelled, 0), 1).to(scores.device)
                 if part == "bias":
-                    scores[where] = _added(scores[where], spelled)
+                    scores[where] = _added(scores[where], spelled, self.dtype)
                 else:
                     scores[where].masked_fill_(~spelled, -torch.inf)
         return scores
@@ -160,12 +160,12 @@ class ExactHead:
             yield range(first, min(first + BLOCK_COLUMNS, reached.stop))
 
 
-def _added(scores: Tensor, numbers: Tensor) -> Tensor:
-    """Scores with a bias. A huge number swallows digits of the score in float32, where models and
-    kernels add it: so do we, in whatever precision the rest is computed."""
-    if scores.dtype != torch.float64 or not bool((numbers.abs() > HUGE).any()):
+def _added(scores: Tensor, numbers: Tensor, dtype: torch.dtype) -> Tensor:
+    """Scores with a bias. A huge number swallows digits of the score in the precision in which
+    models and kernels add it: so do we, in whatever precision the rest is computed."""
+    if scores.dtype == dtype or not bool((numbers.abs() > HUGE).any()):
         return scores + numbers
-    rounded = (scores.float() + numbers.float()).double()
+    rounded = (scores.to(dtype) + numbers.to(dtype)).to(scores.dtype)
     return torch.where(numbers.abs() > HUGE, rounded, scores + numbers)
 
 

@@ -6,7 +6,7 @@ import re
 import sys
 import types
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -245,9 +245,17 @@ def _steps_out(module: nn.Module, named: bool = False) -> bool:
     if kind.__module__.startswith("torch.nn.modules"):
         return False
     names = names_in_code(kind)
-    if "forward" in names and any(_steps_out(child) for child in module.children()):
+    if "forward" in names and any(_steps_out(child) for child in _within(module)):
         return True  # it calls a child's method, and no hook hears of that
     return INTERFACE not in names and (named or may_attend(kind))
+
+
+def _within(module: nn.Module) -> Iterator[nn.Module]:
+    """The children of a module, those in lists and tables too: it may call their methods."""
+    for child in module.children():
+        yield child
+        if isinstance(child, nn.ModuleList | nn.ModuleDict | nn.Sequential):
+            yield from _within(child)
 
 
 def _has_own_door(module: nn.Module) -> bool:

@@ -37,15 +37,18 @@ _HEADS = (
 UNCLEAR = "nothing tells its heads from its sequences"
 
 
-def observed_call(pending: Pending) -> ObservedCall | str:
-    """The call with axes (batch, head, …); or why that cannot be."""
+def observed_call(pending: Pending, *, one_head: bool = False) -> ObservedCall | str:
+    """The call with axes (batch, head, …); or why that cannot be.
+
+    ``one_head``: the model joins it to the results of other calls, as one head of several.
+    """
     cuts = pending.joined or pending.label
     label = split_by(pending.label, cuts)
     if label is None:
         return UNCLEAR
     heads = _joined_digits(split_by(cuts, cuts) or cuts) if heads_joined(cuts) else None
     if heads is None:
-        heads = _declared_digits(label, pending)
+        heads = _declared_digits(label, pending, one_head)
     if heads is None:
         return UNCLEAR
     return _arranged_call(pending, label, heads)
@@ -93,10 +96,12 @@ def _joined_digits(label: Label) -> tuple[Digit, ...] | None:
     return None
 
 
-def _declared_digits(label: Label, pending: Pending) -> tuple[Digit, ...] | None:
+def _declared_digits(
+    label: Label, pending: Pending, one_head: bool = False
+) -> tuple[Digit, ...] | None:
     """The heads by what the module says of itself; () if there is one head only."""
     batched: list[Digit] = [*label[0]]
-    declared = _declared()
+    declared = {1} if one_head else _declared()
     given: tuple[int, ...] = next(
         (frame.batch for frame in (pending.place or {}).values() if frame.batch), ()
     )
@@ -106,8 +111,8 @@ def _declared_digits(label: Label, pending: Pending) -> tuple[Digit, ...] | None
             return (fitting[0],)
         swapped = bool(given) and given[0] == batched[1].size != batched[0].size
         return (batched[0],) if swapped and not fitting else (batched[1],)
-    if len(batched) == 0:
-        return ()
+    if len(batched) == 0:  # a single head; of a module that has several, this is one of them
+        return () if not declared or 1 in declared else None
     if len(batched) != 1:
         return None
     alone = batched[0]

@@ -24,10 +24,11 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from clearhead.trace.watching.axis_digits import Label
-from clearhead.trace.watching.doors.joined_heads import joined_calls, observed_call
+from clearhead.trace.watching.axis_digits import Label, stack_joined
+from clearhead.trace.watching.doors.joined_heads import UNCLEAR, joined_calls, observed_call
 from clearhead.trace.watching.observed_call import ObservedCall
 from clearhead.trace.watching.sample_check import matches_model, spelled_out
 from clearhead.trace.watching.watchers import (
@@ -79,6 +80,7 @@ class Pending:
     joined: Label | None = None  # of the output with its heads joined to the width
     place: Any = None
     versions: tuple[int, ...] = ()
+    parts: tuple[Pending, ...] = ()  # calls whose outputs were stacked: what they are shows later
 
 
 Step: TypeAlias = (
@@ -94,7 +96,10 @@ def _is_composite(func: Any) -> bool:
 
 
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
-_VIEWS = torch._C.DispatchKey.ADInplaceOrView
+# Tangents of zero have no memory. A mode leaves out the station that knows of them, and a kernel
+# that reads one ends the process.
+_ZERO_TENSOR = torch._C.DispatchKey.ZeroTensor
+_ZEROS = torch.ops.aten._efficientzerotensor.default
 
 
 class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -115,6 +120,7 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.paused = 0  # doors that describe what runs now better
         self.noise: dict[int, float] = {}  # dropout masks: address and share that is kept
         self.sums: dict[int, Any] = {}  # addresses of row sums, and of what was summed
+        self._has_zeros = forward_ad._current_level >= 0  # tangents of zero may be there
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -124,11 +130,16 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if not isinstance(func, torch._ops.OpOverload):
             return self._higher_order(func, args, kwargs)
         if torch.is_inference_mode_enabled() and _is_composite(func):
-            # Elsewhere torch itself takes these apart before they come here. Views of parameters
-            # must keep their requires_grad: matmul looks at it and chooses a kernel by it.
-            with self, torch._C._SetExcludeDispatchKeyGuard(_VIEWS, False):
+            # Elsewhere torch itself takes these apart before they come here. That runs in the state
+            # of the caller: autocast counts, and views of parameters keep their requires_grad.
+            with torch._C._RestorePythonTLSSnapshot(), self:
                 return func._op_dk(_COMPOSITE, *args, **kwargs)
-        result = func(*args, **kwargs)
+        self._has_zeros = self._has_zeros or func is _ZEROS
+        if self._has_zeros:
+            with torch._C._SetExcludeDispatchKeyGuard(_ZERO_TENSOR, False):
+                result = func(*args, **kwargs)
+        else:
+            result = func(*args, **kwargs)
         if not self.paused and is_watching():
             observe(self._note, func, result, args, kwargs)
         return result
@@ -170,10 +181,19 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def join(self, parts: list[Pending]) -> None:
         """Notify the watchers of heads that were computed one by one and are joined now."""
         if len({id(part) for part in parts}) == len(parts) and all(
-            part in self._pending for part in parts
+            part in self._pending and not part.parts for part in parts
         ):
             self._pending = [part for part in self._pending if part not in parts]
             self._notify_joined(parts)
+
+    def stack(self, parts: list[Pending], label: Label) -> Pending | None:
+        """Outputs on an axis of their own: heads, if the model joins that axis to the width."""
+        if not all(part in self._pending and not part.parts for part in parts):
+            return None
+        self._pending = [part for part in self._pending if part not in parts]
+        group = replace(parts[0], label=label, joined=None, parts=tuple(parts))
+        self._pending.append(group)
+        return group
 
     def complete(self, pending: Pending) -> None:
         """Notify the watchers of a call."""
@@ -211,6 +231,13 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._trails[name] = found
 
     def _notify(self, pending: Pending) -> None:
+        if pending.parts:
+            joined = pending.joined
+            if joined is not None and stack_joined(joined):
+                self._notify_joined(list(pending.parts))
+            else:
+                refuse_at(pending.place, UNCLEAR)
+            return
         observed = self._described(pending)
         if isinstance(observed, str):
             refuse_at(pending.place, observed)
@@ -221,20 +248,20 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         notify(observed)
 
     def _notify_joined(self, parts: list[Pending]) -> None:
-        calls = [self._described(part) for part in parts]
+        calls = [self._described(part, one_head=True) for part in parts]
         joined = joined_calls(calls, mark_place())
         if isinstance(joined, str):
             refuse_at(parts[0].place, joined)
         else:
             notify(joined)
 
-    def _described(self, pending: Pending) -> ObservedCall | str:
+    def _described(self, pending: Pending, *, one_head: bool = False) -> ObservedCall | str:
         """The call, with the model's own weights if the formula does not give them."""
         trail = pending.trail
         parts = (trail.query, trail.key, pending.value, pending.output)
         if pending.versions != tuple(version(part) or 0 for part in parts):
             return "its queries, keys, values or output were written over at once"
-        observed = observed_call(pending)
+        observed = observed_call(pending, one_head=one_head)
         if isinstance(observed, str):
             return observed
         observed.places = pending.place

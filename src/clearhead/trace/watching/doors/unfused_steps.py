@@ -15,6 +15,7 @@ from clearhead.trace.watching.axis_digits import (
     label_of,
     permuted,
     sizes_of,
+    stacked,
     viewed,
 )
 from clearhead.trace.watching.doors.unfused import Part, Pending, Step, Trail, UnfusedMode
@@ -248,14 +249,20 @@ def _transpose(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any)
 
 
 def _together(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
-    """Outputs side by side along their width: heads that were computed one by one."""
+    """Outputs side by side along their width, or stacked: heads that were computed one by one."""
     axis = kwargs.get("dim", args[1] if len(args) > 1 else 0)
     parts = [mode.entry(part) for part in args[0]] if isinstance(args[0], list | tuple) else []
-    stacked = result.ndim > args[0][0].ndim
-    if len(parts) > 1 and (stacked or axis in (-1, result.ndim - 1)):
-        found = [part for part in parts if isinstance(part, Pending)]
-        if len(found) == len(parts):
-            mode.join(found)
+    found = [part for part in parts if isinstance(part, Pending)]
+    if len(found) < 2 or len(found) != len(parts):
+        return None
+    if result.ndim > args[0][0].ndim:
+        labels = {part.joined or part.label for part in found}
+        if len(labels) > 1:
+            return None
+        label = stacked(labels.pop(), axis % result.ndim, len(found))
+        return mode.stack(found, label) if sizes_of(label) == tuple(result.shape) else None
+    if axis in (-1, result.ndim - 1):
+        mode.join(found)
     return None
 
 
