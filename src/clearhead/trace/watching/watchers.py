@@ -44,6 +44,7 @@ class Watcher(Protocol):
         """The module that is running, if it belongs to the watched model."""
 
 
+_VIEWS = torch._C.DispatchKey.ADInplaceOrView
 _WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
 _COLLECTED: ContextVar[list[ObservedCall] | None] = ContextVar("collected", default=None)
 _BUSY: ContextVar[bool] = ContextVar("busy", default=False)  # what an observer computes itself
@@ -122,6 +123,12 @@ def unobserved() -> Iterator[None]:
         _BUSY.reset(token)
 
 
+def _views_counted() -> Any:
+    """Views and detached tensors share the count of writes with the model's own, also below
+    autograd, where they would begin at 0."""
+    return torch._C._SetExcludeDispatchKeyGuard(_VIEWS, False)
+
+
 def observe(action: Callable[..., Any], *args: Any) -> Any:
     """Run what an observer does. It is not observed itself, leaves no trace in the model's graph,
     and whatever fails in it becomes a reason for a missed call: the model goes on."""
@@ -129,7 +136,7 @@ def observe(action: Callable[..., Any], *args: Any) -> Any:
         return None
     token = _BUSY.set(True)
     try:
-        with torch.no_grad(), torch._C.DisableTorchFunction():
+        with torch.no_grad(), torch._C.DisableTorchFunction(), _views_counted():
             if not torch.is_autocast_enabled("cpu"):
                 return action(*args)
             with torch.autocast("cpu", enabled=False):
