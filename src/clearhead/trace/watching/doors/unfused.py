@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -96,6 +96,18 @@ def _is_composite(func: Any) -> bool:
 
 
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+@functools.cache
+def _is_cast(func: Any, device: str) -> bool:
+    """True for an operation that autocast handles itself: what it is made of is then left alone."""
+    key = f"Autocast{device.upper()}"
+    return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key)
+
+
+def _device(args: tuple[Any, ...]) -> str:
+    parts = [part for arg in args for part in (arg if isinstance(arg, list | tuple) else [arg])]
+    return next((part.device.type for part in parts if isinstance(part, Tensor)), "cpu")
+
+
 # Tangents of zero have no memory. A mode leaves out the station that knows of them, and a kernel
 # that reads one ends the process.
 _ZERO_TENSOR = torch._C.DispatchKey.ZeroTensor
@@ -131,8 +143,10 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return self._higher_order(func, args, kwargs)
         if torch.is_inference_mode_enabled() and _is_composite(func):
             # Elsewhere torch itself takes these apart before they come here. That runs in the state
-            # of the caller: autocast counts, and views of parameters keep their requires_grad.
-            with torch._C._RestorePythonTLSSnapshot(), self:
+            # of the caller: autocast counts, unless it has cast the operation as a whole, and views
+            # of parameters keep their requires_grad.
+            cast = torch._C._DisableAutocast() if _is_cast(func, _device(args)) else nullcontext()
+            with torch._C._RestorePythonTLSSnapshot(), cast, self:
                 return func._op_dk(_COMPOSITE, *args, **kwargs)
         self._has_zeros = self._has_zeros or func is _ZEROS
         if self._has_zeros:
