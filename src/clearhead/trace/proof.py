@@ -77,6 +77,7 @@ class LayerProof:
     tolerance: Tolerance
     reason: str  # why it fails; "" if it does not
     of_rows: int  # how many rows there are
+    unproven: int = 0  # rows with weights whose output is not a number: nothing to compare with
 
     @property
     def agrees(self) -> bool:
@@ -86,17 +87,17 @@ class LayerProof:
     @property
     def exact(self) -> bool:
         """The verdict: every row was compared with the layer's own output, and agrees."""
-        return self.agrees and self.rows == self.of_rows and self.output is not None
+        return self.verdict == "exact"
 
     @property
     def verdict(self) -> str:
-        """ "exact"; "sampled", if only some rows were compared; "consistent", if there is no output
-        of the layer to compare with; "FAILS"."""
+        """ "exact"; "sampled", if only some rows were compared; "consistent", if the layer's output
+        was not seen, or is not a number where weights are; "FAILS"."""
         if not self.agrees:
             return "FAILS"
         if self.rows < self.of_rows:
             return "sampled"
-        return "exact" if self.output is not None else "consistent"
+        return "exact" if self.output is not None and not self.unproven else "consistent"
 
     def __str__(self) -> str:
         why = f": {self.reason}" if self.reason else ""
@@ -161,6 +162,7 @@ class _Findings:
 
     rows: int = 0
     blind: int = 0
+    unproven: int = 0
     sums: float = 0.0
     above: float = 0.0
     output: float = 0.0
@@ -188,7 +190,7 @@ def _prove_layer(record: LayerRecord, rows: int | None) -> LayerProof:
         record.facts.name, found.rows, found.sums, found.above,
         None if probes is None else found.output, found.reference, found.blind,
         record.sinks is not None, tolerance, _reason(record, found, tolerance),
-        batch * heads * queries,
+        batch * heads * queries, found.unproven,
     )  # fmt: skip
 
 
@@ -241,6 +243,7 @@ def _compare(
     # A model whose row is not a number says nothing to compare with: a softmax of nothing is NaN in
     # some models, and so is whatever attends to it in the next layer.
     nothing = recorded.isnan() if own is None else own.isnan().any(dim=-1)
+    found.unproven += int((nothing & ~recorded.isnan()).sum())
     off = torch.expm1((again.logsum - recorded).nan_to_num(torch.inf, torch.inf, torch.inf))
     off = torch.where(blind, recorded, off / wider)
     found.sums = _worst(found.sums, torch.where(nothing, 0.0, off))

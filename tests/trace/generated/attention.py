@@ -187,9 +187,7 @@ class Attention(nn.Module):
             given = mask.keep if mask.hidden_by == "bool" else mask.added(q.dtype)
             options["attn_mask"] = layout.spread(given, mask.axes, mask.keep.shape[2])
         if self.diary is not None:
-            given = (options.get("attn_mask"), self._share(), options.get("is_causal", False))
-            choice = {"scale": options.get("scale"), "enable_gqa": gqa}
-            self._by_math = torch._fused_sdp_choice(q, k, v, *given, **choice) == 0
+            self._by_math = torch._fused_sdp_choice(q, k, v, **options) == 0
         return fused(self._spec.softmax, q, k, v, **options)
 
     def _each_head(

@@ -37,6 +37,8 @@ class ObservedCall:
     fill: float | None = None  # the number that hidden scores got, where ``mask`` is boolean
     places: dict[int, Any] | None = None  # where it ran, for each watcher, if that was earlier
     calls: int = 1  # of the model, that it stands for
+    opaque: bool = False  # its scores fit no formula
+    note: str = ""  # what a reader of its weights must know
     spelled: bool = False  # ``bias`` holds the logarithms of the model's own weights
     inner: str = ""  # the name of the module inside the running one that it belongs to
 

@@ -213,6 +213,7 @@ class Recorder:
             output_probe=project(output) if proven and output is not None else None,
         )
         notes = [*rules.notes, *([DROPOUT_NOTE] if observed.dropout else [])]
+        notes += [observed.note] if observed.note else []
         return notes, rows
 
     def _record(

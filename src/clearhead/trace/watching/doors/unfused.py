@@ -10,7 +10,8 @@ really carries out: below autograd and autocast, whatever name it was called by.
 way from the first product to the second is followed (``unfused_steps.py``), and so is the output
 until its heads are joined, which tells heads from sequences (``joined_heads.py``). Nothing is
 computed anew for the model. A step that has no place in the formula makes a trail *opaque*: then
-the model's own weights are kept as they came.
+the model's own weights are kept as they came. Weights that the model mixes over heads, subtracts
+from one another or changes in another way before the second product are kept as they were before.
 """
 
 from __future__ import annotations
@@ -27,8 +28,13 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from clearhead.trace.watching.axis_digits import Label, stack_joined
-from clearhead.trace.watching.doors.joined_heads import UNCLEAR, joined_calls, observed_call
+from clearhead.trace.watching.axis_digits import Dim, Label, stack_joined
+from clearhead.trace.watching.doors.joined_heads import (
+    UNCLEAR,
+    joined_calls,
+    mixed_calls,
+    observed_call,
+)
 from clearhead.trace.watching.observed_call import ObservedCall
 from clearhead.trace.watching.sample_check import matches_model, spelled_out
 from clearhead.trace.watching.watchers import (
@@ -63,9 +69,27 @@ class Trail:
     hidden: tuple[Part, ...] = ()  # True = may not attend
     fill: float = 0.0  # the number that hidden scores got
     opaque: bool = False  # some step does not fit the formula
-    kind: str = "scores"  # then "exp", "log" or "weights"; "output" after the second product
+    kind: str = "scores"  # then "exp", "log", "weights"; "mixed", if these were changed afterwards
     dropout: float = 0.0
     version: int | None = None
+    shifted: bool = False  # a number of its own was taken from each row
+    rest: float = 0.0  # what was added to the sum of exponentials
+    talking: bool = False  # heads were mixed before the softmax: "g" in the label counts new ones
+    before: tuple[Source, ...] = ()  # of mixed weights: what they were made of
+
+
+@dataclass(frozen=True)
+class Source:
+    """Weights as a softmax gave them, before they were mixed."""
+
+    trail: Trail
+    weights: Tensor
+    heads: Dim = ()  # those that were mixed with one another; (): none
+
+    @property
+    def whole(self) -> bool:
+        """True if nobody has written over them since."""
+        return self.trail.version in (None, version(self.weights))
 
 
 @dataclass(eq=False)
@@ -96,6 +120,8 @@ def _is_composite(func: Any) -> bool:
 
 
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+
+
 @functools.cache
 def _is_cast(func: Any, device: str) -> bool:
     """True for an operation that autocast handles itself: what it is made of is then left alone."""
@@ -132,6 +158,7 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.paused = 0  # doors that describe what runs now better
         self.noise: dict[int, float] = {}  # dropout masks: address and share that is kept
         self.sums: dict[int, Any] = {}  # addresses of row sums, and of what was summed
+        self.writes = False  # the operation that runs now writes to its first argument
         self._has_zeros = forward_ad._current_level >= 0  # tangents of zero may be there
 
     def __torch_dispatch__(
@@ -146,7 +173,7 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             # of the caller: autocast counts, unless it has cast the operation as a whole, and views
             # of parameters keep their requires_grad.
             cast = torch._C._DisableAutocast() if _is_cast(func, _device(args)) else nullcontext()
-            with torch._C._RestorePythonTLSSnapshot(), cast, self:
+            with torch._C._RestorePythonTLSSnapshot(), cast, self:  # type: ignore[attr-defined]
                 return func._op_dk(_COMPOSITE, *args, **kwargs)
         self._has_zeros = self._has_zeros or func is _ZEROS
         if self._has_zeros:
@@ -228,6 +255,7 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if not isinstance(first, Tensor) or not args:
             return
         step = STEPS.get(func.overloadpacket, opaque)
+        self.writes = func._schema.is_mutable
         before = self.entry(args[0])
         if isinstance(before, Pending) and step not in MOVES and first.shape == args[0].shape:
             found: Trail | Pending | None = before  # whatever becomes of the output
@@ -238,7 +266,7 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._trails.pop(name, None)
             return
         if isinstance(found, Trail):
-            written = func._schema.is_mutable and not first.is_inference()  # counted after this
+            written = self.writes and not first.is_inference()  # counted after this
             found = replace(
                 found, version=None if version(first) is None else first._version + written
             )
@@ -252,6 +280,10 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             else:
                 refuse_at(pending.place, UNCLEAR)
             return
+        if pending.trail.kind == "mixed":
+            for call in mixed_calls(pending):
+                self._pass_on(pending, self._checked(call, pending))
+            return
         observed = self._described(pending)
         if isinstance(observed, str):
             refuse_at(pending.place, observed)
@@ -261,13 +293,15 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._finished = storage
         notify(observed)
 
+    def _pass_on(self, pending: Pending, observed: ObservedCall | str) -> None:
+        if isinstance(observed, str):
+            refuse_at(pending.place, observed)
+        else:
+            notify(observed)
+
     def _notify_joined(self, parts: list[Pending]) -> None:
         calls = [self._described(part, one_head=True) for part in parts]
-        joined = joined_calls(calls, mark_place())
-        if isinstance(joined, str):
-            refuse_at(parts[0].place, joined)
-        else:
-            notify(joined)
+        self._pass_on(parts[0], joined_calls(calls, mark_place()))
 
     def _described(self, pending: Pending, *, one_head: bool = False) -> ObservedCall | str:
         """The call, with the model's own weights if the formula does not give them."""
@@ -275,11 +309,13 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         parts = (trail.query, trail.key, pending.value, pending.output)
         if pending.versions != tuple(version(part) or 0 for part in parts):
             return "its queries, keys, values or output were written over at once"
-        observed = observed_call(pending, one_head=one_head)
+        return self._checked(observed_call(pending, one_head=one_head), pending)
+
+    def _checked(self, observed: ObservedCall | str, pending: Pending) -> ObservedCall | str:
         if isinstance(observed, str):
             return observed
         observed.places = pending.place
-        if trail.opaque or not matches_model(observed):
+        if observed.opaque or not matches_model(observed):
             return spelled_out(observed)
         return observed
 
