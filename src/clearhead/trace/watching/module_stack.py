@@ -21,6 +21,7 @@ _ATTENTION = re.compile(r"atten|attn", re.IGNORECASE)
 _CROSS = re.compile(r"cross|enc_?dec|encoder_attn|^multihead_attn$", re.IGNORECASE)
 _LEAVES = re.compile(r"norm|linear|dropout|embedding|mlp|activation|rotary|gelu|silu|conv\b", re.I)
 _SOURCES = ("key_value_states", "encoder_hidden_states", "context", "memory")
+_OWN_PATH = "reorder_and_upcast_attn"  # GPT-2 goes by the attention interface unless it has this
 _STACK_DEPTH = 60  # Python frames that are searched for a module that has no hook
 
 
@@ -247,7 +248,8 @@ def _steps_out(module: nn.Module, named: bool = False) -> bool:
     names = names_in_code(kind)
     if "forward" in names and any(_steps_out(child) for child in _within(module)):
         return True  # it calls a child's method, and no hook hears of that
-    return INTERFACE not in names and (named or may_attend(kind))
+    by_itself = INTERFACE not in names or getattr(module, _OWN_PATH, False)
+    return by_itself and (named or may_attend(kind))
 
 
 def _within(module: nn.Module) -> Iterator[nn.Module]:

@@ -150,7 +150,10 @@ class Recorder:
         self._borrowed.clear()
 
     def _keep(self, place: Frame, observed: ObservedCall) -> None:
-        self._coverage.kept[place.path] += observed.calls
+        for part in observed.parts or ({id(self): place},):
+            path = part.get(id(self), place).path
+            self._coverage.kept[path] += 1
+            self._coverage.seen.add(path)
         if observed.repeated and place.path in self._latest:
             _note(self._latest[place.path], [DROPOUT_NOTE] if observed.dropout else [])
             return
@@ -187,7 +190,8 @@ class Recorder:
         piece = rules.piece
         key, value, output = observed.key.detach(), observed.value, observed.output
         value = None if value is None else value.detach()
-        filled = None if cross else filled_keys(piece)
+        whole = cross or (observed.from_start and observed.mask is None)  # no cache to be filled
+        filled = None if whole else filled_keys(piece)
         if filled is not None:
             key, piece = key[:, :, :filled], crop_keys(piece, filled)
             value = None if value is None else value[:, :, :filled]

@@ -131,7 +131,8 @@ def joined_calls(calls: list[ObservedCall | str], places: dict[int, Any]) -> Obs
     tensors: dict[str, Any] = {name: together(name) for name in names}
     sinks = [call.sinks for call in heads if call.sinks is not None]
     tensors["sinks"] = torch.cat(sinks) if len(sinks) == len(heads) else None
-    return replace(first, **tensors, places=places, calls=len(heads))
+    parts = tuple(call.places or places for call in heads)
+    return replace(first, **tensors, places=places, parts=parts)
 
 
 def same_numbers(one: Tensor, other: Tensor) -> bool:

@@ -26,9 +26,11 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from clearhead.trace.watching.axis_digits import Dim, Label, stack_joined
+from clearhead.trace.watching.doors.flex import flex_call, is_flex
 from clearhead.trace.watching.doors.joined_heads import (
     UNCLEAR,
     joined_calls,
@@ -42,7 +44,6 @@ from clearhead.trace.watching.watchers import (
     mark_place,
     notify,
     observe,
-    refuse,
     refuse_at,
 )
 
@@ -154,7 +155,7 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self._trails: dict[Any, Trail | Pending] = {}
         self._pending: list[Pending] = []
-        self._finished: Any = None  # the weights that were multiplied last
+        self._finished: list[StorageWeakRef] = []  # weights that were multiplied and described
         self.paused = 0  # doors that describe what runs now better
         self.noise: dict[int, float] = {}  # dropout masks: address and share that is kept
         self.sums: dict[int, Any] = {}  # addresses of row sums, and of what was summed
@@ -188,8 +189,8 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _higher_order(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Operations that take functions, such as flex_attention, run as they are."""
         result = func(*args, **kwargs)
-        if is_watching() and "flex_attention" in str(func):
-            observe(refuse, "flex_attention computes its scores with a function of its own")
+        if is_watching() and is_flex(func):
+            observe(flex_call, args, result)
         return result
 
     def trail(self, tensor: Any) -> Trail | None:
@@ -256,6 +257,7 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         step = STEPS.get(func.overloadpacket, opaque)
         self.writes = func._schema.is_mutable
+        self._forget_freed(first, args)
         before = self.entry(args[0])
         if isinstance(before, Pending) and step not in MOVES and first.shape == args[0].shape:
             found: Trail | Pending | None = before  # whatever becomes of the output
@@ -272,26 +274,50 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             )
         self._trails[name] = found
 
+    def _forget_freed(self, result: Tensor, args: tuple[Any, ...]) -> None:
+        """A new tensor at a known address: what stood there is gone."""
+        address = result.data_ptr()
+        if address in self.noise or address in self.sums:
+            given = [part.data_ptr() for part in args if isinstance(part, Tensor)]
+            if address not in given:
+                self.noise.pop(address, None)
+                self.sums.pop(address, None)
+
     def _notify(self, pending: Pending) -> None:
         if pending.parts:
-            joined = pending.joined
-            if joined is not None and stack_joined(joined):
+            joined = pending.joined is not None and stack_joined(pending.joined)
+            if joined:
                 self._notify_joined(list(pending.parts))
-            else:
+            elif not all(self._is_finished(part.weights) for part in pending.parts):
                 refuse_at(pending.place, UNCLEAR)
-            return
-        if pending.trail.kind == "mixed":
-            for call in mixed_calls(pending):
-                self._pass_on(pending, self._checked(call, pending))
-            return
-        observed = self._described(pending)
-        if isinstance(observed, str):
-            refuse_at(pending.place, observed)
-            return
-        storage = _storage(pending.weights)
-        observed.repeated = self._finished == storage
-        self._finished = storage
-        notify(observed)
+        elif pending.trail.kind == "mixed":
+            self._notify_mixed(pending)
+        else:
+            repeated = self._is_finished(pending.weights)
+            observed = self._described(pending)
+            if isinstance(observed, ObservedCall):
+                observed.repeated = repeated
+                self._finished.append(_weak(pending.weights))
+            if not (repeated and isinstance(observed, str)):
+                self._pass_on(pending, observed)
+
+    def _notify_mixed(self, pending: Pending) -> None:
+        """Unless the same weights are multiplied as they are, too: a derivative mixes them."""
+        waiting = [part.weights for part in self._pending if part.trail.kind != "mixed"]
+        before = tuple(
+            source
+            for source in pending.trail.before
+            if not self._is_finished(source.weights)
+            and not any(_weak(source.weights) == _weak(other) for other in waiting)
+        )
+        pending.trail = replace(pending.trail, before=before)
+        for call in mixed_calls(pending) if before else []:
+            self._pass_on(pending, self._checked(call, pending))
+        self._finished += [_weak(source.weights) for source in before]
+
+    def _is_finished(self, weights: Tensor) -> bool:
+        self._finished = [known for known in self._finished if not known.expired()]  # type: ignore[no-untyped-call]
+        return _weak(weights) in self._finished
 
     def _pass_on(self, pending: Pending, observed: ObservedCall | str) -> None:
         if isinstance(observed, str):
@@ -300,6 +326,9 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             notify(observed)
 
     def _notify_joined(self, parts: list[Pending]) -> None:
+        if all(self._is_finished(part.weights) for part in parts):
+            return
+        self._finished += [_weak(part.weights) for part in parts]
         calls = [self._described(part, one_head=True) for part in parts]
         self._pass_on(parts[0], joined_calls(calls, mark_place()))
 
@@ -369,5 +398,6 @@ def _name(tensor: Tensor) -> Any:
     return (tensor.data_ptr(), tuple(tensor.shape), tensor.stride())
 
 
-def _storage(tensor: Tensor) -> Any:
-    return tensor.untyped_storage().data_ptr(), tensor.numel()
+def _weak(tensor: Tensor) -> StorageWeakRef:
+    """The memory of a tensor, without keeping it: an address alone may be given away again."""
+    return StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
