@@ -526,10 +526,12 @@ def test_bad_input() -> None:
         watch(net, heads=9),
     ):
         net(torch.randn(2, 5, 20))
-    with watch(net, layers="L40") as seen:
-        net(torch.randn(2, 5, 20))
-    with pytest.raises(InputError, match=r"not in this model: L40 \(there are L0\)"):
-        seen["L40H0"]
+    for layers in ("L40", [0, 7], "no.such.path", ["L0", "E0"]):
+        with (
+            pytest.raises(InputError, match=r"not in this model: .+ \(there are L0\)"),
+            watch(net, layers=layers),
+        ):
+            net(torch.randn(2, 5, 20))
     assert watchers() == () and sum(hooks(net)) == 0
 
 

@@ -30,7 +30,6 @@ class ObservedCall:
     dropout: float = 0.0
     weights: Tensor | None = None  # the model's own, to be compared with ours
     after_dropout: bool = False  # ``weights`` are the ones after dropout
-    repeated: bool = False  # the same weights were seen before, multiplied with something else
     cross: bool = False  # known to be cross-attention
     fused: bool = False  # computed by a fused kernel
     dtype: torch.dtype | None = None  # of the model's computation, if not that of ``query``

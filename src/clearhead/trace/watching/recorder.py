@@ -28,6 +28,7 @@ from clearhead.trace.watching.stitching import NewRows, Runs
 from clearhead.trace.watching.watched import Watched
 from clearhead.trace.watching.watchers import add_watcher, remove_watcher, watchers
 
+SHOWN_NAMES = 12  # of layers, in an error
 DROPOUT_NOTE = "weights before dropout"
 WRITTEN_OVER = "its queries or keys were written over later in the same forward"
 
@@ -57,7 +58,6 @@ class Recorder:
         self._rules, self._runs, self._spill = RuleCache(), Runs(runs), Spill()
         self._ids = InputIds(self._names.two_stacks)
         self._coverage = Coverage(self._stack)
-        self._latest: dict[str, LayerRecord] = {}  # by path
         self._borrowed: list[tuple[Tensor, int, str]] = []  # kept without a copy, and their path
         self.seen = Watched(self._runs, self._spill, self._coverage)
 
@@ -73,15 +73,23 @@ class Recorder:
         self.open = False
         self._check_borrowed()
         self.seen.missed = self._coverage.missed
-        asked = self._wanted.missing(self._names.known(), self._stack.ran)
-        if asked and self._names.known():
-            known = ", ".join(self._names.known())
-            also = f"not in this model: {', '.join(asked)} (there are {known})"
-            self.seen.missed = f"{self.seen.missed}; {also}" if self.seen.missed else also
+        self._refuse_unknown_layers()
         if self._tokenizer is not None and self._runs.records:
             labels = self._ids.labels(self._tokenizer, self._runs)
             if labels is not None:
                 self.seen.labels = labels
+
+    def _refuse_unknown_layers(self) -> None:
+        known = self._names.known()
+        asked = self._wanted.missing(known, self._stack.ran)
+        if asked and known:
+            names = (
+                known if len(known) <= SHOWN_NAMES else [*known[: SHOWN_NAMES - 1], "…", known[-1]]
+            )
+            self.fault = self.fault or InputError(
+                f"not in this model: {', '.join(asked)} (there are {', '.join(names)}).",
+                hint="layers are numbers, such names, or paths of modules.",
+            )
 
     def place(self) -> Frame | None:
         """Where in the model a call comes from that runs now; None: from elsewhere."""
@@ -97,6 +105,12 @@ class Recorder:
         place = self._stack.place() if place is None else place
         if place is not None:
             self._coverage.refused[place.path] = reason
+
+    def explain(self, reason: str) -> None:
+        """Say why the running module's attention may not be seen, should it not be."""
+        place = self._stack.place()
+        if place is not None:
+            self._coverage.why[place.path] = reason
 
     def happened(self) -> None:
         """A product, a softmax and a product ran, whoever observed it."""
@@ -154,9 +168,6 @@ class Recorder:
             path = part.get(id(self), place).path
             self._coverage.kept[path] += 1
             self._coverage.seen.add(path)
-        if observed.repeated and place.path in self._latest:
-            _note(self._latest[place.path], [DROPOUT_NOTE] if observed.dropout else [])
-            return
         cross = place.cross or observed.cross
         name = self._names.name(place.path, cross, 0)
         self._coverage.seen.add(place.path)
@@ -174,7 +185,6 @@ class Recorder:
 
         record = self._runs.add(place.path, rows, self._kept, new_record)
         if record is not None:
-            self._latest[place.path] = record
             if record.facts.causal and not is_causal(rows.piece):
                 record.facts = replace(record.facts, causal=False)
             _note(record, notes)

@@ -35,6 +35,9 @@ class Watcher(Protocol):
     def refuse(self, reason: str, place: Frame | None = None) -> None:
         """Note that a call ran which cannot be reproduced, and why."""
 
+    def explain(self, reason: str) -> None:
+        """Note why attention that runs now may not be seen."""
+
     def happened(self) -> None:
         """Note that attention ran, whoever observed it."""
 

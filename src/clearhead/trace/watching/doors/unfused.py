@@ -284,40 +284,43 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.sums.pop(address, None)
 
     def _notify(self, pending: Pending) -> None:
+        if self._is_known(pending):
+            return
         if pending.parts:
-            joined = pending.joined is not None and stack_joined(pending.joined)
-            if joined:
+            if pending.joined is not None and stack_joined(pending.joined):
                 self._notify_joined(list(pending.parts))
-            elif not all(self._is_finished(part.weights) for part in pending.parts):
+            else:
                 refuse_at(pending.place, UNCLEAR)
         elif pending.trail.kind == "mixed":
-            self._notify_mixed(pending)
+            for call in mixed_calls(pending):
+                self._pass_on(pending, self._checked(call, pending))
+            self._finish(*(source.weights for source in pending.trail.before))
         else:
-            repeated = self._is_finished(pending.weights)
             observed = self._described(pending)
             if isinstance(observed, ObservedCall):
-                observed.repeated = repeated
-                self._finished.append(_weak(pending.weights))
-            if not (repeated and isinstance(observed, str)):
-                self._pass_on(pending, observed)
+                self._finish(pending.weights)
+            self._pass_on(pending, observed)
 
-    def _notify_mixed(self, pending: Pending) -> None:
-        """Unless the same weights are multiplied as they are, too: a derivative mixes them."""
-        waiting = [part.weights for part in self._pending if part.trail.kind != "mixed"]
-        before = tuple(
-            source
+    def _is_known(self, pending: Pending) -> bool:
+        """True if the same weights were multiplied before, or if they are mixed from such that are:
+        a derivative does that."""
+        if pending.parts:
+            return all(self._is_known(part) for part in pending.parts)
+        if pending.trail.kind != "mixed":
+            return self._is_finished(pending.weights)
+        others = (part for part in self._pending if part is not pending)
+        waiting = [_weak(part.weights) for part in others if part.trail.kind != "mixed"]
+        return all(
+            self._is_finished(source.weights) or _weak(source.weights) in waiting
             for source in pending.trail.before
-            if not self._is_finished(source.weights)
-            and not any(_weak(source.weights) == _weak(other) for other in waiting)
         )
-        pending.trail = replace(pending.trail, before=before)
-        for call in mixed_calls(pending) if before else []:
-            self._pass_on(pending, self._checked(call, pending))
-        self._finished += [_weak(source.weights) for source in before]
 
     def _is_finished(self, weights: Tensor) -> bool:
         self._finished = [known for known in self._finished if not known.expired()]  # type: ignore[no-untyped-call]
         return _weak(weights) in self._finished
+
+    def _finish(self, *weights: Tensor) -> None:
+        self._finished += [_weak(part) for part in weights]
 
     def _pass_on(self, pending: Pending, observed: ObservedCall | str) -> None:
         if isinstance(observed, str):
@@ -326,9 +329,9 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             notify(observed)
 
     def _notify_joined(self, parts: list[Pending]) -> None:
-        if all(self._is_finished(part.weights) for part in parts):
+        if all(self._is_known(part) for part in parts):
             return
-        self._finished += [_weak(part.weights) for part in parts]
+        self._finish(*(part.weights for part in parts))
         calls = [self._described(part, one_head=True) for part in parts]
         self._pass_on(parts[0], joined_calls(calls, mark_place()))
 

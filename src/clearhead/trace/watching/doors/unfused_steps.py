@@ -21,6 +21,7 @@ from clearhead.trace.watching.axis_digits import (
 )
 from clearhead.trace.watching.doors.unfused import Part, Pending, Source, Step, Trail, UnfusedMode
 from clearhead.trace.watching.mask_rules import MASKED
+from clearhead.trace.watching.watchers import watchers
 
 Found = Trail | Pending | None
 
@@ -367,14 +368,26 @@ def _expand(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) ->
     return mode.entry(args[0]) if result.shape == args[0].shape else None
 
 
+IN_PIECES = "its scores are put together from blocks or windows"
+OTHER_AXIS = "its softmax does not go over the keys of one query"
+
+
 def _softmax(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
     trail = mode.trail(args[0])
     axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
-    if trail is None or trail.kind != "scores" or axis not in (-1, result.ndim - 1):
+    if trail is None or trail.kind != "scores":
+        _explain(IN_PIECES, result)
         return None
-    if not is_whole(trail.label[-1], "m", trail.key.shape[1]):
+    last = axis in (-1, result.ndim - 1)
+    if not last or not is_whole(trail.label[-1], "m", trail.key.shape[1]):
+        _explain(OTHER_AXIS, result)
         return None
     return replace(trail, kind="weights")
+
+
+def _explain(reason: str, result: Tensor) -> None:
+    for watcher in watchers() if result.ndim > 2 else ():
+        watcher.explain(reason)
 
 
 def _log_softmax(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
