@@ -140,6 +140,18 @@ def unobserved() -> Iterator[None]:
         _BUSY.reset(token)
 
 
+def failure(error: Exception) -> str:
+    """The reason for a miss if watching itself failed."""
+    first = (str(error).splitlines() or [""])[0][:120]
+    return f"watching it failed: {type(error).__name__}: {first}"
+
+
+def explain(reason: str) -> None:
+    """Say why attention that runs now may not be seen, should it not be."""
+    for watcher in watchers():
+        watcher.explain(reason)
+
+
 def _views_counted() -> Any:
     """Views and detached tensors share the count of writes with the model's own, also below
     autograd, where they would begin at 0."""
@@ -166,8 +178,7 @@ def observe(action: Callable[..., Any], *args: Any) -> Any:
             with torch.autocast("cpu", enabled=False):
                 return action(*args)
     except Exception as error:
-        first = (str(error).splitlines() or [""])[0][:120]
-        refuse(f"watching it failed: {type(error).__name__}: {first}")
+        refuse(failure(error))
     finally:
         _BUSY.reset(token)
     return None

@@ -40,6 +40,8 @@ from clearhead.trace.watching.doors.joined_heads import (
 from clearhead.trace.watching.observed_call import ObservedCall
 from clearhead.trace.watching.sample_check import matches_model, spelled_out
 from clearhead.trace.watching.watchers import (
+    explain,
+    failure,
     is_watching,
     mark_place,
     notify,
@@ -262,7 +264,7 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if isinstance(before, Pending) and step not in MOVES and first.shape == args[0].shape:
             found: Trail | Pending | None = before  # whatever becomes of the output
         else:
-            found = step(self, first, args, kwargs)  # type: ignore[no-untyped-call]
+            found = self._taken(step, first, args, kwargs)
         name = _name(first)
         if found is None:
             self._trails.pop(name, None)
@@ -274,6 +276,16 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             )
         self._trails[name] = found
 
+    def _taken(
+        self, step: Step, result: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Trail | Pending | None:
+        """What a step makes of a trail; a step that fails loses it."""
+        try:
+            return step(self, result, args, kwargs)
+        except Exception as error:
+            explain(failure(error))
+            return None
+
     def _forget_freed(self, result: Tensor, args: tuple[Any, ...]) -> None:
         """A new tensor at a known address: what stood there is gone."""
         address = result.data_ptr()
@@ -284,6 +296,12 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.sums.pop(address, None)
 
     def _notify(self, pending: Pending) -> None:
+        try:
+            self._describe(pending)
+        except Exception as error:
+            refuse_at(pending.place, failure(error))
+
+    def _describe(self, pending: Pending) -> None:
         if self._is_known(pending):
             return
         if pending.parts:

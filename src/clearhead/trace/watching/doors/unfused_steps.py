@@ -21,7 +21,7 @@ from clearhead.trace.watching.axis_digits import (
 )
 from clearhead.trace.watching.doors.unfused import Part, Pending, Source, Step, Trail, UnfusedMode
 from clearhead.trace.watching.mask_rules import MASKED
-from clearhead.trace.watching.watchers import watchers
+from clearhead.trace.watching.watchers import explain
 
 Found = Trail | Pending | None
 
@@ -150,7 +150,8 @@ def _row_factor(trail: Trail, result: Tensor, factor: Any) -> Trail | None:
     if not isinstance(factor, Tensor) or not _same_shape(trail, result):
         return None
     per_row = factor.ndim == 0 or factor.shape[-1] == 1
-    if not per_row or trail.kind != "scores" or trail.capped is not None or trail.hidden:
+    moved = any(each.label != trail.label for each in trail.added)  # they have other axes
+    if not per_row or moved or trail.kind != "scores" or trail.capped is not None or trail.hidden:
         return replace(trail, opaque=True)
     part = _part(factor, result, trail.label)
     added = tuple(Part(each.tensor * factor, each.label) for each in trail.added)
@@ -386,8 +387,8 @@ def _softmax(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: A
 
 
 def _explain(reason: str, result: Tensor) -> None:
-    for watcher in watchers() if result.ndim > 2 else ():
-        watcher.explain(reason)
+    if result.ndim > 2:
+        explain(reason)
 
 
 def _log_softmax(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
