@@ -123,7 +123,8 @@ class ModuleStack:
                 path = self._paths[id(module)]
                 if known is not None and known.path == path:
                     return known
-                return Frame(path, module, False, looks_cross(path, module), self)
+                batch = () if known is None else known.batch
+                return Frame(path, module, False, looks_cross(path, module), self, batch=batch)
             if frame.f_back is None:
                 break
             frame = frame.f_back

@@ -158,6 +158,7 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._trails: dict[Any, Trail | Pending] = {}
         self._pending: list[Pending] = []
         self._finished: list[StorageWeakRef] = []  # weights that were multiplied and described
+        self._refused: list[tuple[Pending, str]] = []
         self.paused = 0  # doors that describe what runs now better
         self.noise: dict[int, float] = {}  # dropout masks: address and share that is kept
         self.sums: dict[int, Any] = {}  # addresses of row sums, and of what was summed
@@ -250,6 +251,10 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         waiting, self._pending = self._pending, []
         for pending in waiting:
             self._notify(pending)
+        for pending, reason in self._refused:
+            if not self._is_known(pending):
+                refuse_at(pending.place, reason)
+        self._refused.clear()
 
     def _note(self, func: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         from clearhead.trace.watching.doors.unfused_steps import MOVES, STEPS, opaque
@@ -299,7 +304,7 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         try:
             self._describe(pending)
         except Exception as error:
-            refuse_at(pending.place, failure(error))
+            self._pass_on(pending, failure(error))
 
     def _describe(self, pending: Pending) -> None:
         if self._is_known(pending):
@@ -308,11 +313,13 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if pending.joined is not None and stack_joined(pending.joined):
                 self._notify_joined(list(pending.parts))
             else:
-                refuse_at(pending.place, UNCLEAR)
+                self._pass_on(pending, UNCLEAR)
         elif pending.trail.kind == "mixed":
-            for call in mixed_calls(pending):
-                self._pass_on(pending, self._checked(call, pending))
-            self._finish(*(source.weights for source in pending.trail.before))
+            calls = [self._checked(call, pending) for call in mixed_calls(pending)]
+            for call in calls:
+                self._pass_on(pending, call)
+            if not any(isinstance(call, str) for call in calls):
+                self._finish(*(source.weights for source in pending.trail.before))
         else:
             observed = self._described(pending)
             if isinstance(observed, ObservedCall):
@@ -341,17 +348,21 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._finished += [_weak(part) for part in weights]
 
     def _pass_on(self, pending: Pending, observed: ObservedCall | str) -> None:
+        """A call that cannot be described is refused at the end: the same weights may come again,
+        as they do in derivatives."""
         if isinstance(observed, str):
-            refuse_at(pending.place, observed)
+            self._refused.append((pending, observed))
         else:
             notify(observed)
 
     def _notify_joined(self, parts: list[Pending]) -> None:
         if all(self._is_known(part) for part in parts):
             return
-        self._finish(*(part.weights for part in parts))
         calls = [self._described(part, one_head=True) for part in parts]
-        self._pass_on(parts[0], joined_calls(calls, mark_place()))
+        joined = joined_calls(calls, mark_place())
+        if isinstance(joined, ObservedCall):
+            self._finish(*(part.weights for part in parts))
+        self._pass_on(parts[0], joined)
 
     def _described(self, pending: Pending, *, one_head: bool = False) -> ObservedCall | str:
         """The call, with the model's own weights if the formula does not give them."""

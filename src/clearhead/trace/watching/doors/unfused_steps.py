@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from clearhead.trace.watching.axis_digits import (
     Dim,
@@ -77,7 +78,12 @@ def _convolution(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: An
 
 
 def _changed(mode: UnfusedMode, result: Tensor, operands: tuple[Any, ...]) -> Trail | None:
-    """Weights that are changed after the softmax, or combined with others."""
+    """Weights that are changed after the softmax, or combined with others.
+
+    Derivatives do the like to them: where they are computed beside, nothing tells which is which.
+    """
+    if forward_ad._current_level >= 0:
+        return None
     known = [(mode.trail(part), part) for part in operands if isinstance(part, Tensor)]
     trails = [trail for trail, _ in known if trail is not None and _same_shape(trail, result)]
     before: list[Source] = []
