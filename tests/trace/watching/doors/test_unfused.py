@@ -36,6 +36,7 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "talking heads": lambda w: torch.einsum("bhqk,hg->bgqk", w, TALKING),
     "linear": lambda w: linear(w.permute(0, 2, 3, 1), TALKING, BIAS).movedim(3, 1),
     "convolution": lambda w: conv2d(w, TALKING[:, :, None, None]),
+    "masked afterwards": lambda w: w * (torch.arange(7) != 2),
     "gate": lambda w: w * torch.arange(7.0),
     "norm": lambda w: layer_norm(w.permute(0, 2, 3, 1), (3,)).movedim(3, 1),
     "squared": lambda w: w.square(),
@@ -113,17 +114,24 @@ def test_differential_attention_is_two_softmaxes() -> None:
         assert (weights_of(record) - own).abs().max() < 1e-6
 
 
-def test_softmax_off_by_one_has_a_sink() -> None:
+@pytest.mark.parametrize("rest", [1, 1e-6])
+@pytest.mark.parametrize("shifted", [True, False])
+def test_a_number_beside_the_sum_of_exponentials_is_a_sink(rest: float, shifted: bool) -> None:
     class Quiet(nn.Module):
         def forward(self, states: Tensor) -> Tensor:
-            powers = (states @ states.mT / 3).exp()
-            self.weights = powers / (1 + powers.sum(-1, keepdim=True))
+            scores = states @ states.mT / 3
+            powers = (scores - scores.amax(-1, keepdim=True) if shifted else scores).exp()
+            self.weights = powers / (powers.sum(-1, keepdim=True) + rest)
             return self.weights @ states
 
     torch.manual_seed(0)
     with watch(net := Quiet()) as seen:
         net(torch.randn(2, 3, 5, 7))
-    assert seen.missed == "" and seen.verify().exact and seen.verify().layers[0].sinks
+    if shifted and rest == 1:
+        assert seen.layers == [] and "do not sum to 1" in seen.missed
+        return
+    assert seen.missed == "" and seen.verify().exact
+    assert seen.verify().layers[0].sinks is not shifted
     assert (weights_of(seen.records[0]) - net.weights).abs().max() < 1e-6
 
 
@@ -137,6 +145,7 @@ def test_sequences_computed_one_by_one_are_no_heads() -> None:
     assert seen.layers == [] and "nothing tells its heads from its sequences" in seen.missed
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # torch's own use of it
 @pytest.mark.parametrize("product", ["baddbmm", "bmm"])
 def test_forward_derivatives_are_as_without_watching(product: str) -> None:
     """A tangent of zero has no memory: a kernel that reads one ends the process."""

@@ -174,8 +174,10 @@ def _divided(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: A
         return None
     if trail.kind == "exp" and isinstance(args[1], Tensor):
         summed, rest = mode.sums.get(args[1].data_ptr(), (None, 0.0))
-        if summed != _source(trail) or (rest and trail.shifted):
+        if summed != _source(trail):
             return None
+        if rest and trail.shifted:  # its share differs from row to row
+            return replace(trail, kind="weights", opaque=True)
         return replace(trail, kind="weights", rest=rest)
     number = _number(args[1])
     if trail.kind == "scores" and number is not None and number != 0:
@@ -449,8 +451,10 @@ def _dropped_by_hand(mode: UnfusedMode, trail: Trail, factor: Any) -> Trail | No
         return None
     kept = mode.noise.get(factor.data_ptr())
     if kept is None and _same_shape(trail, factor):
+        if bool((factor == 1).all()):
+            return trail
         largest = float(factor.max())  # zeros and 1/(1 − share), drawn elsewhere
-        if largest >= 1 and bool(((factor == 0) | (factor == largest)).all()):
+        if largest > 1 and bool(((factor == 0) | (factor == largest)).all()):
             kept = 1 / largest
     return None if kept is None else replace(trail, dropout=1 - kept)
 
