@@ -67,6 +67,14 @@ KNOWN: dict[str, Spec] = {
     "a blind row whose output is NaN: nothing is compared with a mask that shows it a key": Spec(
         pattern="right padding", sizes="equal", seed=478772949
     ),
+    "weights kept as they came, of 0 where nothing is hidden: taken for an empty cache": Spec(
+        softmax="talking before",
+        pattern="causal",
+        cache="index, whole",
+        scores="large",
+        layers="one, twice",
+        seed=254975736,
+    ),
     "tangents of zero have no memory: a kernel that read one ended the process": Spec(
         layout="b (n h) d", product="baddbmm", gradient="grad", transform="jvp"
     ),

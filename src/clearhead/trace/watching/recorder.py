@@ -202,6 +202,8 @@ class Recorder:
         value = None if value is None else value.detach()
         whole = cross or (observed.from_start and observed.mask is None)  # no cache to be filled
         filled = None if whole else filled_keys(piece)
+        if filled is not None and observed.spelled:  # weights may be 0 where nothing is hidden
+            filled = max(filled, _last_written(key))
         if filled is not None:
             key, piece = key[:, :, :filled], crop_keys(piece, filled)
             value = None if value is None else value[:, :, :filled]
@@ -286,6 +288,12 @@ def _before_dropout(observed: ObservedCall) -> Tensor:
     weights = formula_weights(observed, range(observed.sizes[0]))
     value = observed.value.detach().to(weights.dtype)
     return weights @ value.repeat_interleave(weights.shape[1] // value.shape[1], dim=1)
+
+
+def _last_written(key: Tensor) -> int:
+    """How many keys there are up to the last that is not zeros, as those of an empty cache are."""
+    there = key.ne(0).any(dim=3).any(dim=1).any(dim=0).nonzero()
+    return int(there.max()) + 1 if len(there) else 0
 
 
 def _of_heads(part: Tensor | None, chosen: list[int], heads: int) -> Tensor | None:
