@@ -110,3 +110,24 @@ def test_rows_must_be_a_count() -> None:
     with pytest.raises(InputError, match="rows counts sampled rows and must be 1 or more"):
         seen.verify(0)
     assert seen.verify(1).layers[0].rows == 1
+
+
+@pytest.mark.parametrize("spread", [10.0, 1000.0])
+def test_large_scores_raise_no_alarm(spread: float) -> None:
+    """Rows stay within 1e-6 of the plain softmax, maps within 2e-5."""
+    made = synthetic(Options(spread=spread, causal=True, key_dim=64, queries=29, keys=29))
+    seen = Seen([made.record])
+    assert seen.verify().exact, str(seen.verify())
+    assert (seen["L0"].weights() - made.weights[0]).abs().max() < 1e-6
+    assert (seen["L0"].map(29).cells - made.weights[0]).abs().max() < 2e-5
+
+
+def test_a_row_whose_output_is_not_a_number_proves_nothing() -> None:
+    record = synthetic(Options()).record
+    assert record.output is not None
+    record.output[0, 0, 3] = torch.nan
+    layer = Seen([record]).verify().layers[0]
+    assert (layer.verdict, layer.unproven, layer.exact) == ("consistent", 1, False)
+    record.logsum[0, 0, 3] = torch.nan  # its weights are not numbers either, and shown as such
+    seen = Seen([record])
+    assert seen.verify().exact and bool(seen["L0H0"].row(3).isnan().all())

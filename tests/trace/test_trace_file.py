@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
 from clearhead.checkpoints.safetensors.file import SafetensorsFile, write_safetensors
 from clearhead.errors import CheckpointError, InputError
 from clearhead.trace.seen import Seen
 from clearhead.trace.trace_file import CHECKSUM, KEY, open_trace, tensor_checksum
+from clearhead.trace.watching.watch import watch
 from tests.shared.synthetic import Options, passage, synthetic
 
 OPTIONS = (
@@ -49,6 +51,23 @@ def test_what_comes_back_is_what_was_saved(saved: tuple[Seen, Path]) -> None:
             assert torch.equal(again[name].output(), seen[name].output())
     assert again.verify().agrees
     assert torch.equal(again["L2H0"].row("🦁"), seen["L2H0"].row(6))
+
+
+def test_rows_of_long_texts_come_back_bit_by_bit(tmp_path: Path) -> None:
+    class Long(nn.Module):
+        def forward(self, query: Tensor, key: Tensor) -> Tensor:
+            return functional.scaled_dot_product_attention(query, key, key)
+
+    torch.manual_seed(0)
+    # As models have them in memory: (batch, token, head, width).
+    query, key = (torch.randn(1, tokens, 1, 8).transpose(1, 2) for tokens in (50, 16_384))
+    with watch(net := Long()) as seen:
+        net(3 * query, key)
+    again = open_trace(seen.save(tmp_path / "long.trace"))
+    for row in range(0, 50, 5):
+        assert torch.equal(again["L0H0"].row(row), seen["L0H0"].row(row))
+    tile = (slice(7, 31), [3, 16_000, 9])
+    assert torch.equal(again["L0H0"].weights(*tile), seen["L0H0"].weights(*tile))
 
 
 def test_saving_again_replaces_a_trace_and_nothing_else(tmp_path: Path) -> None:

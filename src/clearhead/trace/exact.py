@@ -4,12 +4,15 @@
 
 Rows and tiles are computed in float64, from whole rows, and rounded once at the end: a float32
 log-sum-exp of 269 alone would make them wrong by 1e-5. Maps and sums over very many weights are
-computed in float32 with the recorded log-sum-exps, as the kernels do inside. Nothing larger than
-some rows is ever made, whatever the length of the text.
+computed in float32 with the recorded log-sum-exps, as the kernels do inside; in float64, with
+log-sum-exps computed again, where scores are large. Nothing larger than some rows is ever made,
+whatever the length of the text.
 """
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,7 +25,8 @@ from clearhead.trace.record import LayerRecord
 from clearhead.trace.row_rules import RowMask
 
 BLOCK_ROWS, BLOCK_COLUMNS = 512, 2048  # 4 MB in float32: it stays in the cache between two passes
-PRECISE = 1 << 24  # weights of whole rows up to which rows and tiles are computed in float64
+PRECISE = 1 << 22  # weights of whole rows that are computed in float64 at once
+LARGE_SCORE = 128.0  # where float32 rounds weights by more than 2e-5
 HUGE = 4_096.0  # a bias beyond it masks a key
 DENSE_MASK = 1 << 22  # cells of a mask that may be spelled out to pick scattered ones from it
 
@@ -77,13 +81,23 @@ class ExactHead:
             self.value = value[batch, head // (query.shape[1] // value.shape[1])]
         self.sink = None if record.sinks is None else record.sinks[head]
         self.dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+        self._held: dict[int, tuple[Positions, Tensor]] = {}  # by thread: rows and log-sum-exps
         self.logsum = record.logsum[batch, head]
         self.scale, self.softcap = record.facts.scale, record.facts.softcap
         self.rules = _rules_of_head(record, head)
 
     def scores(self, rows: Positions, columns: Positions) -> Float[Tensor, "rows columns"]:
         """Scaled, capped, biased scores; −∞ where a query may not look."""
-        return self._scores(rows, columns, self.dtype)
+        return self._scores(rows, columns, self._working)
+
+    @functools.cached_property
+    def _working(self) -> torch.dtype:
+        """The precision that keeps weights right to 2e-5: |score| ≤ scale · ‖q‖ · ‖k‖."""
+        if self.dtype == torch.float64 or not len(self.query) or not len(self.key):
+            return self.dtype
+        longest = [float(part.float().norm(dim=1).max()) for part in (self.query, self.key)]
+        size = abs(self.scale) * longest[0] * longest[1]
+        return torch.float64 if size > LARGE_SCORE else self.dtype
 
     def _scores(self, rows: Positions, columns: Positions, dtype: torch.dtype) -> Tensor:
         query = rows.of(self.query).to(dtype) * self.scale
@@ -101,15 +115,32 @@ class ExactHead:
                 spelled = spelled[self.head if spelled.shape[0] > 1 else 0]
                 spelled = columns.within(run.within(spelled, 0), 1).to(scores.device)
                 if part == "bias":
-                    scores[where] = _added(scores[where], spelled)
+                    scores[where] = _added(scores[where], spelled, self.dtype)
                 else:
                     scores[where].masked_fill_(~spelled, -torch.inf)
         return scores
 
     def logsums(self, rows: Positions) -> Float[Tensor, " rows"]:
         """The rows' log-sum-exps; 0, not −∞, for one that sees nothing."""
-        logsum = rows.of(self.logsum).to(self.dtype)
-        return torch.where(logsum == -torch.inf, 0.0, logsum)
+        if self._working == self.dtype:
+            logsum = rows.of(self.logsum).to(self.dtype)
+            return torch.where(logsum == -torch.inf, 0.0, logsum)
+        held = self._held.get(threading.get_ident())
+        if held is None or held[0] is not rows:
+            held = self._held[threading.get_ident()] = rows, self._summed(rows)
+        return held[1]
+
+    def _summed(self, rows: Positions) -> Float[Tensor, " rows"]:
+        """Log-sum-exps computed again in float64: the recorded ones are too coarse."""
+        every = Positions(self.reach(rows.run))
+        step = max(1, PRECISE // max(1, len(every)))
+        parts = [rows.part(slice(start, start + step)) for start in range(0, len(rows), step)]
+        sums = [torch.logsumexp(self._scores(part, every, torch.float64), 1) for part in parts]
+        total = torch.cat(sums)
+        if self.sink is not None:
+            total = torch.logaddexp(total, self.sink.double())
+        unknown = rows.of(self.logsum).isnan()
+        return total.masked_fill(total.isneginf(), 0.0).masked_fill(unknown, torch.nan)
 
     def logs(self, rows: Positions, columns: Positions) -> Float[Tensor, "rows columns"]:
         """The logarithms of the weights."""
@@ -118,9 +149,15 @@ class ExactHead:
     def weights(
         self, rows: Positions, columns: Positions, *, precise: bool = False
     ) -> Float[Tensor, "rows columns"]:
-        """The weights; ``precise`` ones from whole rows in float64, unless there are too many."""
-        if not precise or len(rows) * self.key.shape[0] > PRECISE:
+        """The weights; ``precise`` ones from whole rows in float64."""
+        if not precise:
             return self.logs(rows, columns).exp_()
+        step = max(1, PRECISE // max(1, self.key.shape[0]))
+        parts = [rows.part(slice(start, start + step)) for start in range(0, len(rows), step)]
+        tiles = [self._tile(part, columns) for part in parts]
+        return tiles[0] if len(tiles) == 1 else torch.cat(tiles or [self._tile(rows, columns)])
+
+    def _tile(self, rows: Positions, columns: Positions) -> Tensor:
         whole = self.plain(rows).to(self.dtype)
         if columns.index is None:
             return whole[:, columns.run.start : columns.run.stop]
@@ -139,8 +176,8 @@ class ExactHead:
             weights = torch.softmax(scores, dim=1).nan_to_num(0.0)
         beyond = self.key.shape[0] - reached.stop
         unknown = rows.of(self.logsum).isnan()[:, None].to(weights.device)
-        weights = weights.masked_fill(unknown, torch.nan)  # as in the model
-        return functional.pad(weights, (reached.start, beyond))
+        weights = functional.pad(weights, (reached.start, beyond))
+        return weights.masked_fill(unknown, torch.nan)  # as in the model
 
     def reach(self, rows: range) -> range:
         """Keys outside of which these rows see nothing, as far as the rules tell at once."""
@@ -160,12 +197,12 @@ class ExactHead:
             yield range(first, min(first + BLOCK_COLUMNS, reached.stop))
 
 
-def _added(scores: Tensor, numbers: Tensor) -> Tensor:
-    """Scores with a bias. A huge number swallows digits of the score in float32, where models and
-    kernels add it: so do we, in whatever precision the rest is computed."""
-    if scores.dtype != torch.float64 or not bool((numbers.abs() > HUGE).any()):
+def _added(scores: Tensor, numbers: Tensor, dtype: torch.dtype) -> Tensor:
+    """Scores with a bias. A huge number swallows digits of the score in the precision in which
+    models and kernels add it: so do we, in whatever precision the rest is computed."""
+    if scores.dtype == dtype or not bool((numbers.abs() > HUGE).any()):
         return scores + numbers
-    rounded = (scores.float() + numbers.float()).double()
+    rounded = (scores.to(dtype) + numbers.to(dtype)).to(scores.dtype)
     return torch.where(numbers.abs() > HUGE, rounded, scores + numbers)
 
 

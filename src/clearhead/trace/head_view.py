@@ -177,8 +177,8 @@ class HeadView:
 
         def add(total: Tensor, head: ExactHead, rows: Positions, columns: range) -> None:
             assert head.value is not None
-            values = head.value[columns.start : columns.stop].to(head.dtype)
-            total += head.weights(rows, Positions(columns)) @ values
+            weights = head.weights(rows, Positions(columns))
+            total += weights @ head.value[columns.start : columns.stop].to(weights.dtype)
 
         return self._streamed("output", rows, value.shape[3], add, limit)
 

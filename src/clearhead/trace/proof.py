@@ -7,7 +7,8 @@ row sums      Σ weight = 1; with sinks Σ weight + exp(sink − logsum) = 1; 0 
 mask          no weight where a query may not look; in a causal layer none above the diagonal
 output        Σ weight · value against what the layer handed on, in a few random projections of
               both that were taken while the model ran (``probes.py``)
-reference     shown weights against the plain softmax in float64, in some rows
+reference     the weights of maps against those of rows and tiles, a plain softmax in float64; and
+              these against the layer's output: in some rows, in short texts in all
 ============  ====================================================================================
 
 The first three look at every row of every head, unless fewer are asked for: then the verdict is
@@ -15,7 +16,8 @@ The first three look at every row of every head, unless fewer are asked for: the
 log-sum-exps, masks or values are not those of the run cannot give the same output.
 
 Tolerances belong to the precision that the model computed in (:data:`TOLERANCES`). They hold for
-rows with log-sum-exps up to 40 and grow in proportion beyond, as the rounding of scores does.
+scores up to 40 (by their bound scale · ‖q‖ · ‖k‖) and log-sum-exps up to 40, and grow in proportion
+beyond, as the rounding of scores does.
 Half-precision kernels round their output, not the scores, so only the output gets the wide margin.
 Output is measured in units of the sequence's largest (projected) value.
 """
@@ -39,6 +41,7 @@ from clearhead.trace.workers import run_in_threads
 
 CHUNK_WEIGHTS = 1 << 21  # weights that are compared at once
 REFERENCE_ROWS = 3  # of each head, whose shown weights are compared with float64
+ALL_SHOWN = 1 << 14  # weights of a head up to which all of its shown rows are compared
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Tolerance:
     reference: float
 
 
-USUAL_LOGSUM = 40.0
+USUAL_SCORE = 40.0
 TOLERANCES = {
     torch.float64: Tolerance(1e-9, 1e-9, 1e-9),
     torch.float32: Tolerance(2e-5, 2e-5, 2e-5),
@@ -74,6 +77,7 @@ class LayerProof:
     tolerance: Tolerance
     reason: str  # why it fails; "" if it does not
     of_rows: int  # how many rows there are
+    unproven: int = 0  # rows with weights whose output is not a number: nothing to compare with
 
     @property
     def agrees(self) -> bool:
@@ -83,17 +87,17 @@ class LayerProof:
     @property
     def exact(self) -> bool:
         """The verdict: every row was compared with the layer's own output, and agrees."""
-        return self.agrees and self.rows == self.of_rows and self.output is not None
+        return self.verdict == "exact"
 
     @property
     def verdict(self) -> str:
-        """ "exact"; "sampled", if only some rows were compared; "consistent", if there is no output
-        of the layer to compare with; "FAILS"."""
+        """ "exact"; "sampled", if only some rows were compared; "consistent", if the layer's output
+        was not seen, or is not a number where weights are; "FAILS"."""
         if not self.agrees:
             return "FAILS"
         if self.rows < self.of_rows:
             return "sampled"
-        return "exact" if self.output is not None else "consistent"
+        return "exact" if self.output is not None and not self.unproven else "consistent"
 
     def __str__(self) -> str:
         why = f": {self.reason}" if self.reason else ""
@@ -158,6 +162,7 @@ class _Findings:
 
     rows: int = 0
     blind: int = 0
+    unproven: int = 0
     sums: float = 0.0
     above: float = 0.0
     output: float = 0.0
@@ -173,14 +178,19 @@ def _prove_layer(record: LayerRecord, rows: int | None) -> LayerProof:
         sizes = None if probes is None else _sizes(probes[0][sequence], heads)
         for some in _blocks(sampled, record.key.shape[2]):
             _compare(record, sequence, some, probes, sizes, found)
+        short = queries * record.key.shape[2] <= ALL_SHOWN
+        shown_rows = sampled if short else _evenly_spaced(queries, REFERENCE_ROWS)
+        logsum = record.logsum[sequence][:, shown_rows].double()
+        wider = _rounding(record, sequence, shown_rows, logsum)[..., None]
         for head in range(heads):
-            _compare_shown(record, sequence, head, _evenly_spaced(queries, REFERENCE_ROWS), found)
+            exact, own = ExactHead(record, sequence, head), _of_head(probes, sequence, head)
+            _compare_shown(exact, shown_rows, own, wider[head], found)
     tolerance = _tolerance(record)
     return LayerProof(
         record.facts.name, found.rows, found.sums, found.above,
         None if probes is None else found.output, found.reference, found.blind,
         record.sinks is not None, tolerance, _reason(record, found, tolerance),
-        batch * heads * queries,
+        batch * heads * queries, found.unproven,
     )  # fmt: skip
 
 
@@ -228,11 +238,12 @@ def _compare(
     blind = again.blind.expand(recorded.shape)
     found.rows += recorded.numel()
     found.blind += int(blind.sum())
-    wider = (recorded.abs() / USUAL_LOGSUM).clamp(min=1.0)  # the rounding of large scores
+    wider = _rounding(record, batch, rows, recorded)
     own = None if probes is None else probes[1][batch][:, rows].double()
     # A model whose row is not a number says nothing to compare with: a softmax of nothing is NaN in
     # some models, and so is whatever attends to it in the next layer.
     nothing = recorded.isnan() if own is None else own.isnan().any(dim=-1)
+    found.unproven += int((nothing & ~recorded.isnan()).sum())
     off = torch.expm1((again.logsum - recorded).nan_to_num(torch.inf, torch.inf, torch.inf))
     off = torch.where(blind, recorded, off / wider)
     found.sums = _worst(found.sums, torch.where(nothing, 0.0, off))
@@ -242,17 +253,46 @@ def _compare(
         found.output = _worst(found.output, torch.where(nothing[..., None], 0.0, differences))
 
 
+def _rounding(
+    record: LayerRecord, batch: int, rows: list[int], logsum: Float[Tensor, "head row"]
+) -> Float[Tensor, "head row"]:
+    """By how much rows round more than usual ones: in proportion to their scores."""
+    query, key = record.query[batch][:, rows], record.key[batch]
+    longest = key.float().norm(dim=-1).nan_to_num(0.0).amax(dim=-1)
+    longest = longest.repeat_interleave(query.shape[0] // key.shape[0])[:, None]
+    size = abs(record.facts.scale) * query.float().norm(dim=-1) * longest
+    largest = torch.maximum(size.double().nan_to_num(0.0), logsum.abs().nan_to_num(0.0))
+    return (largest / USUAL_SCORE).clamp(min=1.0)
+
+
+def _of_head(
+    probes: tuple[Tensor, Tensor] | None, batch: int, head: int
+) -> tuple[Tensor, Tensor] | None:
+    if probes is None:
+        return None
+    value, output = (probe[batch].double() for probe in probes)
+    return value[head // (output.shape[0] // value.shape[0])], output[head]
+
+
 def _compare_shown(
-    record: LayerRecord, batch: int, head: int, rows: list[int], found: _Findings
+    exact: ExactHead,
+    rows: list[int],
+    probes: tuple[Tensor, Tensor] | None,
+    wider: Float[Tensor, "row 1"],
+    found: _Findings,
 ) -> None:
-    """What a view shows against the formula in float64, for a few rows."""
-    exact = ExactHead(record, batch, head)
+    """What views show: maps against rows, and rows against the layer's own output."""
     places = Positions.at(torch.tensor(rows))
     shown = exact.weights(places, Positions(range(exact.key.shape[0]))).double()
-    sums = exact.logsums(places).double()[:, None]
-    differences = (shown - exact.plain(places)) / (sums.abs() / USUAL_LOGSUM).clamp(min=1.0)
-    not_numbers = sums.isnan() | shown.isnan().any(dim=1, keepdim=True)
-    found.reference = _worst(found.reference, torch.where(not_numbers, 0.0, differences))
+    sums, plain = exact.logsums(places).double()[:, None], exact.plain(places)
+    unknown = sums.isnan() | shown.isnan().any(dim=1, keepdim=True)
+    found.reference = _worst(found.reference, torch.where(unknown, 0.0, (shown - plain) / wider))
+    if probes is None:
+        return
+    value, own = probes[0].nan_to_num(0.0), probes[1][rows]
+    unit = value.abs().max().clamp(min=1e-30) * wider
+    off = torch.where(own.isnan(), 0.0, (plain.nan_to_num(0.0) @ value - own) / unit)
+    found.output = _worst(found.output, off)
 
 
 def _worst(so_far: float, differences: Tensor) -> float:

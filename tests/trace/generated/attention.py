@@ -48,6 +48,7 @@ class Attention(nn.Module):
         if spec.layout == "one module per head":
             self.each = nn.ModuleList(Head(spec) for _ in range(sizes.heads))
         self.diary: list[Entry] | None = None
+        self._by_math = False  # torch's fused attention takes its unfused path
         enlarge(self, 9.0 if spec.scores == "large" else 2.0)
 
     def forward(
@@ -60,6 +61,8 @@ class Attention(nn.Module):
         layout = self._layout(key.shape[0])
         output, weights, written = self._attend(layout, query, key, value, scale, mask)
         if self.diary is not None:
+            if self._by_math:  # torch multiplies these instead, and rounds them before
+                query, key, scale = query * scale**0.5, key * scale**0.5, 1.0
             self.diary.append(taken_down(query, key, value, scale, mask, output, weights))
         output = self._written_later(written, output)
         merged = output.transpose(1, 2).reshape(output.shape[0], output.shape[2], -1)
@@ -183,6 +186,8 @@ class Attention(nn.Module):
         elif mask is not None and not bool(mask.keep.all() and mask.hidden_by != "−inf + ALiBi"):
             given = mask.keep if mask.hidden_by == "bool" else mask.added(q.dtype)
             options["attn_mask"] = layout.spread(given, mask.axes, mask.keep.shape[2])
+        if self.diary is not None:
+            self._by_math = torch._fused_sdp_choice(q, k, v, **options) == 0
         return fused(self._spec.softmax, q, k, v, **options)
 
     def _each_head(

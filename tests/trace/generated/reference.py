@@ -25,6 +25,7 @@ class Expected:
     bound: Tensor  # (batch, head, query, 1)
     blind: Tensor  # (batch, head, query): the model's own weights are NaN there
     before: tuple[Tensor, ...] = ()  # softmaxes that were combined into the weights afterwards
+    own: Tensor | None = None  # the module's own weights, as it rounded them
 
     def not_exact(self) -> Expected:
         """What a record that is not called exact has to hold: rows of NaN may be anything."""
@@ -35,7 +36,7 @@ class Expected:
         weights = self.weights.new_zeros(*self.weights.shape[:3], width)
         there = columns >= 0
         weights[..., columns[there]] = self.weights[..., there]
-        return replace(self, weights=weights, before=())
+        return replace(self, weights=weights, before=(), own=None)
 
 
 def expected(spec: Spec, module: torch.nn.Module, entry: Entry) -> Expected:
@@ -45,7 +46,8 @@ def expected(spec: Spec, module: torch.nn.Module, entry: Entry) -> Expected:
     dropped = spec.mode == "train, dropout"
     if entry.weights is None and (entry.output is None or dropped):
         return _undecided(found)
-    return min(found, key=lambda one: _distance(one, entry))
+    weights = None if entry.weights is None else entry.weights.double()
+    return replace(min(found, key=lambda one: _distance(one, entry)), own=weights)
 
 
 def _undecided(found: list[Expected]) -> Expected:

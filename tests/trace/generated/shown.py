@@ -58,7 +58,7 @@ def compared(
     joined = _heads_joined(shown)
     if joined is None:
         return Comparison("wrong", "modules of single heads show different numbers of calls")
-    ways = [list(calls), list(placed), *_befores(joined, calls)]
+    ways = [list(calls), list(placed), *_befores(joined, calls), _owns(joined, calls)]
     found = [_rows(joined, way) for way in ways if way]
     order = ("right", "rows missing", "wrong")
     return min(found, key=lambda one: (order.index(one.verdict), one.largest))
@@ -79,6 +79,18 @@ def _befores(shown: Sequence[Shown], calls: Sequence[Expected]) -> list[list[Exp
         for call in calls
     ]
     return [split, whole]
+
+
+def _owns(shown: Sequence[Shown], calls: Sequence[Expected]) -> list[Expected]:
+    """Weights that are kept as the model computed them, if a note says so, are its own."""
+    if not all("as the model computed" in one.note for one in shown):
+        return []
+    own = [call.own for call in calls]
+    return [
+        replace(call, weights=weights, before=())
+        for call, weights in zip(calls, own, strict=True)
+        if weights is not None
+    ]
 
 
 def _heads_joined(shown: Sequence[Shown]) -> list[Shown] | None:

@@ -150,6 +150,8 @@ def _judged(
         return Outcome(spec, "not a number", "", largest)
     if not exact:
         return Outcome(spec, "false alarm", str(seen.verify()), largest)
+    if seen.missed:
+        return Outcome(spec, "false alarm", f"all is shown, but {seen.missed}", largest)
     with tempfile.TemporaryDirectory() as folder:
         passed = unnoticed(seen, Path(folder), random.Random(spec.seed), lies)
     if passed:

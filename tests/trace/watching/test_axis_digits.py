@@ -13,6 +13,8 @@ from clearhead.trace.watching.axis_digits import (
     permuted,
     sizes_of,
     split_by,
+    stack_joined,
+    stacked,
     viewed,
 )
 
@@ -59,3 +61,12 @@ def test_a_repeated_axis_stays_one() -> None:
     mask = torch.arange(2.0).view(2, 1, 1, 1)
     back = arranged(mask, split, split)
     assert back is not None and back.shape == (2, 1, 1, 1)
+
+
+def test_what_is_stacked_is_a_head_once_it_joins_the_width() -> None:
+    label = stacked(label_of("znd", (2, 5, 7)), 1, 3)
+    assert sizes_of(label) == (2, 3, 5, 7) and not stack_joined(label)
+    rows_first = viewed(permuted(label, (0, 2, 1, 3)), (2, 5, 21))
+    assert rows_first is not None and stack_joined(rows_first)
+    with_rows = viewed(label, (2, 15, 7))
+    assert with_rows is not None and not stack_joined(with_rows)

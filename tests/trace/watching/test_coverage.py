@@ -34,6 +34,8 @@ def test_calls_that_happened_are_counted() -> None:
         "0.attention": "computes attention by itself in 2 of 3 calls",
         "2.mixer": "computes attention by itself",
     }
+    covered.why["2.mixer"] = "odd"
+    assert covered.unseen["2.mixer"] == "computes attention by itself: odd"
     covered.elsewhere.add("1.attention")
     assert "another thread" in covered.unseen["1.attention"]
 

@@ -270,8 +270,22 @@ def _without_blind_rows(
             hf.MptConfig(vocab_size=97, d_model=48, n_heads=6, n_layers=2, max_seq_len=61),
             ["L0", "L1"],
         ),
+        (
+            hf.GPT2Model,
+            hf.GPT2Config(
+                vocab_size=97,
+                n_embd=48,
+                n_layer=2,
+                n_head=6,
+                reorder_and_upcast_attn=True,
+                bos_token_id=0,
+                eos_token_id=0,
+                attn_implementation="eager",
+            ),
+            ["L0", "L1"],
+        ),
     ],
-    ids=["albert", "gpt-neo", "xglm", "mpt"],
+    ids=["albert", "gpt-neo", "xglm", "mpt", "gpt2, reordered"],
 )
 def test_models_that_spell_attention_out_themselves(
     kind: type[Any], config: Any, layers: list[str]

@@ -72,3 +72,12 @@ def test_a_row_that_sees_nothing_has_zero(softcap: float | None) -> None:
 def test_sinks_join_by_hand() -> None:
     found = with_sinks(torch.zeros(1, 2, 1), torch.tensor([0.0, 1.0]))
     assert torch.allclose(found.flatten(), torch.tensor([2.0, 1.0 + torch.e]).log())
+
+
+def test_a_row_that_sees_nothing_has_its_sink_alone() -> None:
+    mask = torch.ones(1, 1, 5, 7, dtype=torch.bool)
+    mask[:, :, 2] = False
+    sinks = torch.randn(6)
+    found = log_sum_exp(call(mask=mask, sinks=sinks))
+    assert torch.equal(found[:, :, 2], sinks.expand(2, 6))
+    assert (found[:, :, 1] > sinks).all()

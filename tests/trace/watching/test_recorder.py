@@ -54,8 +54,9 @@ def test_only_the_wanted_heads_are_kept() -> None:
     seen = recorded(LayerFilter(None, "L0H4"), False).seen
     assert seen.records[0].query.shape == (2, 1, 5, 11) and seen.records[0].head_numbers == (4,)
     assert torch.equal(seen.records[0].key[:, 0], call().key[:, 2])
-    missing = recorded(LayerFilter("L9", None), False).seen
-    assert missing.records == [] and missing.missed == "not in this model: L9 (there are L0)"
+    missing = recorded(LayerFilter("L9", None), False)
+    assert missing.seen.records == []
+    assert str(missing.fault).startswith("not in this model: L9 (there are L0).")
 
 
 def test_only_fresh_tensors_are_kept_without_a_copy() -> None:

@@ -526,10 +526,12 @@ def test_bad_input() -> None:
         watch(net, heads=9),
     ):
         net(torch.randn(2, 5, 20))
-    with watch(net, layers="L40") as seen:
-        net(torch.randn(2, 5, 20))
-    with pytest.raises(InputError, match=r"not in this model: L40 \(there are L0\)"):
-        seen["L40H0"]
+    for layers in ("L40", [0, 7], "no.such.path", ["L0", "E0"]):
+        with (
+            pytest.raises(InputError, match=r"not in this model: .+ \(there are L0\)"),
+            watch(net, layers=layers),
+        ):
+            net(torch.randn(2, 5, 20))
     assert watchers() == () and sum(hooks(net)) == 0
 
 
@@ -583,3 +585,61 @@ def test_memory_is_free_at_once(closing: bool) -> None:
         assert [query() for query in queries] == [None] * 6
     finally:
         gc.enable()
+
+
+def test_causal_attention_with_fewer_queries_shows_all_keys() -> None:
+    class Few(nn.Module):
+        def forward(self, query: Tensor, key: Tensor) -> Tensor:
+            return functional.scaled_dot_product_attention(query, key, key, is_causal=True)
+
+    query, key = torch.randn(1, 2, 3, 8), torch.randn(1, 2, 7, 8)
+    with watch(net := Few()) as seen:
+        net(query, key)
+    scores = (query @ key.mT / 8**0.5).masked_fill(torch.ones(3, 7).triu(1) > 0, -torch.inf)
+    assert (seen["L0"].weights() - torch.softmax(scores, -1)[0]).abs().max() < 1e-6
+    assert seen.verify().exact
+
+
+@pytest.mark.parametrize("what", ["query", "key", "value", "output"])
+def test_fused_attention_whose_tensors_are_written_over(what: str) -> None:
+    class Careless(nn.Module):
+        def forward(self, states: Tensor) -> Tensor:
+            parts = {name: states * n for n, name in enumerate(("query", "key", "value"), 1)}
+            query, key, value = parts.values()
+            output = functional.scaled_dot_product_attention(query, key, value)
+            {**parts, "output": output}[what].zero_()
+            return output
+
+    states = torch.randn(1, 2, 5, 8)
+    with torch.no_grad(), watch(net := Careless(), values=True) as seen:
+        net(states)
+    if seen.layers:
+        scores = states @ (2 * states).mT / 8**0.5
+        assert (seen["L0"].weights() - torch.softmax(scores, -1)[0]).abs().max() < 1e-6
+        assert seen.verify().exact
+    else:
+        assert "written over" in seen.missed
+
+
+def test_heads_whose_forward_is_called_in_a_list() -> None:
+    class Head(nn.Module):
+        def forward(self, states: Tensor) -> Tensor:
+            return torch.softmax(states @ states.mT, dim=-1) @ states
+
+    class Heads(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.each = nn.ModuleList(Head() for _ in range(3))
+
+        def forward(self, states: Tensor) -> Tensor:
+            parts = zip(self.each, states.chunk(3, dim=2), strict=True)
+            return torch.stack([head.forward(part) for head, part in parts], dim=2).flatten(2)
+
+    states = torch.randn(2, 5, 21)
+    with watch(net := Heads()) as seen:
+        net(states)
+    each = torch.stack(states.chunk(3, dim=2))  # (head, batch, …)
+    wanted = torch.softmax(each @ each.mT, dim=-1)
+    assert [(layer.batch, layer.heads) for layer in seen.layers] == [(2, 3)]
+    assert (seen["L0"].of(1).weights() - wanted[:, 1]).abs().max() < 1e-6
+    assert seen.missed == "" and seen.verify().exact

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
+from clearhead.attention.dot_product import attention
 from clearhead.trace.watching.observed_call import ObservedCall
 from clearhead.trace.watching.watch import watch
 from clearhead.trace.watching.watchers import (
@@ -34,6 +36,8 @@ class Spy:
 
     def refuse(self, reason: str, place: object = None) -> None:
         self.reasons.append(reason)
+
+    def explain(self, reason: str) -> None: ...
 
     def happened(self) -> None: ...
 
@@ -131,3 +135,28 @@ def test_a_thread_is_seen_in_a_copy_of_the_context_and_named_otherwise(copied: b
         thread.join()
     assert len(seen.layers) == int(copied)
     assert ("`0` ran in another thread or task" in seen.missed) is not copied
+
+
+@pytest.mark.parametrize("way", ["sdpa", "softmax", "own"])
+@pytest.mark.parametrize("transform", ["grad", "vjp"])
+def test_a_cache_that_keeps_tensors_of_torch_func(way: str, transform: str) -> None:
+    """What cannot be kept is named; the next forward, with that cache, is seen."""
+
+    class Cached(nn.Module):
+        keys: Tensor | None = None
+
+        def forward(self, states: Tensor) -> Tensor:
+            self.keys = states if self.keys is None else torch.cat([self.keys, states], dim=2)
+            if way == "softmax":
+                return torch.softmax(states @ self.keys.mT, dim=-1) @ self.keys
+            attend = attention if way == "own" else functional.scaled_dot_product_attention
+            return attend(states, self.keys, self.keys)
+
+    with watch(net := Cached()) as seen:
+        if transform == "grad":
+            torch.func.grad(lambda states: net(states).sum())(STATES)
+        else:
+            torch.func.vjp(net, STATES)
+        net(STATES[:, :, :1])
+    assert seen.verify().exact and seen.layers[0].keys == 6
+    assert ("within torch.func" in seen.missed) is (way == "own")

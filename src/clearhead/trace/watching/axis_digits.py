@@ -91,6 +91,16 @@ def heads_joined(label: Label) -> bool:
     return False
 
 
+def stacked(label: Label, place: int, count: int) -> Label:
+    """The label after a stack of ``count`` such tensors on a new axis, s."""
+    return (*label[:place], (Digit("s", count, 1),), *label[place:])
+
+
+def stack_joined(label: Label) -> bool:
+    """True if what was stacked stands right before the width, in one dimension with it."""
+    return any(len(dim) > 1 and [d.axis for d in dim[-2:]] == ["s", "d"] for dim in label)
+
+
 def _merged(dim: Dim) -> Dim:
     """Neighbouring digits of an axis as one."""
     kept: list[Digit] = []

@@ -24,6 +24,7 @@ class Coverage:
         self.kept: Counter[str] = Counter()  # calls, by path
         self.happened: Counter[str] = Counter()  # product, softmax, product: by path
         self.refused: dict[str, str] = {}  # path: why a call could not be reproduced
+        self.why: dict[str, str] = {}  # path: what a softmax went over that nobody could follow
         self.elsewhere: set[str] = set()  # paths of modules that ran where nobody watched
 
     @property
@@ -35,6 +36,8 @@ class Coverage:
             if lost > 0:
                 of_many = f" in {lost} of {count} calls" if count > lost else ""
                 reasons[path] = BY_ITSELF + of_many
+        for path in reasons:
+            reasons[path] += f": {self.why[path]}" if path in self.why else ""
         reasons |= dict.fromkeys(self.elsewhere, ELSEWHERE)
         return reasons | {path: f"was refused: {reason}" for path, reason in self.refused.items()}
 

@@ -15,14 +15,30 @@ def log_sum_exp(observed: ObservedCall) -> Tensor:
     """(batch, head, query), sinks included, in float32 or wider; 0 for a row that sees nothing."""
     fused = observed.softcap is None and observed.query.device.type == "cpu"
     keys = _flash_sums(observed) if fused else plain_sums(observed)
-    return with_sinks(keys, observed.sinks)
+    return with_sinks(keys, observed.sinks, blind_rows(observed))
 
 
-def with_sinks(logsum: Tensor, sinks: Tensor | None) -> Tensor:
-    """The sums with each head's sink in the denominator."""
+def with_sinks(logsum: Tensor, sinks: Tensor | None, blind: Tensor | None = None) -> Tensor:
+    """The sums with each head's sink in the denominator; a ``blind`` row has nothing else."""
     if sinks is None:
         return logsum
-    return torch.logaddexp(logsum, sinks.detach().to(logsum.dtype)[:, None])
+    alone = sinks.detach().to(logsum.dtype)[:, None]
+    both = torch.logaddexp(logsum, alone)
+    return both if blind is None else torch.where(blind, alone, both)
+
+
+def blind_rows(observed: ObservedCall) -> Tensor | None:
+    """Rows that see nothing, for calls with sinks."""
+    if observed.sinks is None:
+        return None
+    found = []
+    for rows in _blocks(observed, heads_at_once=1):
+        added = observed.added(rows)
+        if added is None:
+            return None
+        blind = added.isneginf().all(dim=-1)
+        found.append(blind.expand(*blind.shape[:2], len(rows)))
+    return torch.cat(found, dim=2)
 
 
 def _blocks(observed: ObservedCall, heads_at_once: int) -> list[range]:

@@ -6,7 +6,7 @@ import re
 import sys
 import types
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +21,7 @@ _ATTENTION = re.compile(r"atten|attn", re.IGNORECASE)
 _CROSS = re.compile(r"cross|enc_?dec|encoder_attn|^multihead_attn$", re.IGNORECASE)
 _LEAVES = re.compile(r"norm|linear|dropout|embedding|mlp|activation|rotary|gelu|silu|conv\b", re.I)
 _SOURCES = ("key_value_states", "encoder_hidden_states", "context", "memory")
+_OWN_PATH = "reorder_and_upcast_attn"  # GPT-2 goes by the attention interface unless it has this
 _STACK_DEPTH = 60  # Python frames that are searched for a module that has no hook
 
 
@@ -122,7 +123,8 @@ class ModuleStack:
                 path = self._paths[id(module)]
                 if known is not None and known.path == path:
                     return known
-                return Frame(path, module, False, looks_cross(path, module), self)
+                batch = () if known is None else known.batch
+                return Frame(path, module, False, looks_cross(path, module), self, batch=batch)
             if frame.f_back is None:
                 break
             frame = frame.f_back
@@ -245,9 +247,18 @@ def _steps_out(module: nn.Module, named: bool = False) -> bool:
     if kind.__module__.startswith("torch.nn.modules"):
         return False
     names = names_in_code(kind)
-    if "forward" in names and any(_steps_out(child) for child in module.children()):
+    if "forward" in names and any(_steps_out(child) for child in _within(module)):
         return True  # it calls a child's method, and no hook hears of that
-    return INTERFACE not in names and (named or may_attend(kind))
+    by_itself = INTERFACE not in names or getattr(module, _OWN_PATH, False)
+    return by_itself and (named or may_attend(kind))
+
+
+def _within(module: nn.Module) -> Iterator[nn.Module]:
+    """The children of a module, those in lists and tables too: it may call their methods."""
+    for child in module.children():
+        yield child
+        if isinstance(child, nn.ModuleList | nn.ModuleDict | nn.Sequential):
+            yield from _within(child)
 
 
 def _has_own_door(module: nn.Module) -> bool:

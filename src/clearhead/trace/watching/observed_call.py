@@ -30,13 +30,14 @@ class ObservedCall:
     dropout: float = 0.0
     weights: Tensor | None = None  # the model's own, to be compared with ours
     after_dropout: bool = False  # ``weights`` are the ones after dropout
-    repeated: bool = False  # the same weights were seen before, multiplied with something else
     cross: bool = False  # known to be cross-attention
     fused: bool = False  # computed by a fused kernel
     dtype: torch.dtype | None = None  # of the model's computation, if not that of ``query``
     fill: float | None = None  # the number that hidden scores got, where ``mask`` is boolean
     places: dict[int, Any] | None = None  # where it ran, for each watcher, if that was earlier
-    calls: int = 1  # of the model, that it stands for
+    parts: tuple[dict[int, Any], ...] = ()  # likewise of each head, if a call of its own made it
+    opaque: bool = False  # its scores fit no formula
+    note: str = ""  # what a reader of its weights must know
     spelled: bool = False  # ``bias`` holds the logarithms of the model's own weights
     inner: str = ""  # the name of the module inside the running one that it belongs to
 

@@ -28,6 +28,7 @@ from clearhead.trace.watching.stitching import NewRows, Runs
 from clearhead.trace.watching.watched import Watched
 from clearhead.trace.watching.watchers import add_watcher, remove_watcher, watchers
 
+SHOWN_NAMES = 12  # of layers, in an error
 DROPOUT_NOTE = "weights before dropout"
 WRITTEN_OVER = "its queries or keys were written over later in the same forward"
 
@@ -57,7 +58,6 @@ class Recorder:
         self._rules, self._runs, self._spill = RuleCache(), Runs(runs), Spill()
         self._ids = InputIds(self._names.two_stacks)
         self._coverage = Coverage(self._stack)
-        self._latest: dict[str, LayerRecord] = {}  # by path
         self._borrowed: list[tuple[Tensor, int, str]] = []  # kept without a copy, and their path
         self.seen = Watched(self._runs, self._spill, self._coverage)
 
@@ -73,15 +73,23 @@ class Recorder:
         self.open = False
         self._check_borrowed()
         self.seen.missed = self._coverage.missed
-        asked = self._wanted.missing(self._names.known(), self._stack.ran)
-        if asked and self._names.known():
-            known = ", ".join(self._names.known())
-            also = f"not in this model: {', '.join(asked)} (there are {known})"
-            self.seen.missed = f"{self.seen.missed}; {also}" if self.seen.missed else also
+        self._refuse_unknown_layers()
         if self._tokenizer is not None and self._runs.records:
             labels = self._ids.labels(self._tokenizer, self._runs)
             if labels is not None:
                 self.seen.labels = labels
+
+    def _refuse_unknown_layers(self) -> None:
+        known = self._names.known()
+        asked = self._wanted.missing(known, self._stack.ran)
+        if asked and known:
+            names = (
+                known if len(known) <= SHOWN_NAMES else [*known[: SHOWN_NAMES - 1], "…", known[-1]]
+            )
+            self.fault = self.fault or InputError(
+                f"not in this model: {', '.join(asked)} (there are {', '.join(names)}).",
+                hint="layers are numbers, such names, or paths of modules.",
+            )
 
     def place(self) -> Frame | None:
         """Where in the model a call comes from that runs now; None: from elsewhere."""
@@ -97,6 +105,12 @@ class Recorder:
         place = self._stack.place() if place is None else place
         if place is not None:
             self._coverage.refused[place.path] = reason
+
+    def explain(self, reason: str) -> None:
+        """Say why the running module's attention may not be seen, should it not be."""
+        place = self._stack.place()
+        if place is not None:
+            self._coverage.why[place.path] = reason
 
     def happened(self) -> None:
         """A product, a softmax and a product ran, whoever observed it."""
@@ -150,10 +164,10 @@ class Recorder:
         self._borrowed.clear()
 
     def _keep(self, place: Frame, observed: ObservedCall) -> None:
-        self._coverage.kept[place.path] += observed.calls
-        if observed.repeated and place.path in self._latest:
-            _note(self._latest[place.path], [DROPOUT_NOTE] if observed.dropout else [])
-            return
+        for part in observed.parts or ({id(self): place},):
+            path = part.get(id(self), place).path
+            self._coverage.kept[path] += 1
+            self._coverage.seen.add(path)
         cross = place.cross or observed.cross
         name = self._names.name(place.path, cross, 0)
         self._coverage.seen.add(place.path)
@@ -171,7 +185,6 @@ class Recorder:
 
         record = self._runs.add(place.path, rows, self._kept, new_record)
         if record is not None:
-            self._latest[place.path] = record
             if record.facts.causal and not is_causal(rows.piece):
                 record.facts = replace(record.facts, causal=False)
             _note(record, notes)
@@ -187,7 +200,10 @@ class Recorder:
         piece = rules.piece
         key, value, output = observed.key.detach(), observed.value, observed.output
         value = None if value is None else value.detach()
-        filled = None if cross else filled_keys(piece)
+        whole = cross or (observed.from_start and observed.mask is None)  # no cache to be filled
+        filled = None if whole else filled_keys(piece)
+        if filled is not None and observed.spelled:  # weights may be 0 where nothing is hidden
+            filled = max(filled, _last_written(key))
         if filled is not None:
             key, piece = key[:, :, :filled], crop_keys(piece, filled)
             value = None if value is None else value[:, :, :filled]
@@ -213,6 +229,7 @@ class Recorder:
             output_probe=project(output) if proven and output is not None else None,
         )
         notes = [*rules.notes, *([DROPOUT_NOTE] if observed.dropout else [])]
+        notes += [observed.note] if observed.note else []
         return notes, rows
 
     def _record(
@@ -271,6 +288,12 @@ def _before_dropout(observed: ObservedCall) -> Tensor:
     weights = formula_weights(observed, range(observed.sizes[0]))
     value = observed.value.detach().to(weights.dtype)
     return weights @ value.repeat_interleave(weights.shape[1] // value.shape[1], dim=1)
+
+
+def _last_written(key: Tensor) -> int:
+    """How many keys there are up to the last that is not zeros, as those of an empty cache are."""
+    there = key.ne(0).any(dim=3).any(dim=1).any(dim=0).nonzero()
+    return int(there.max()) + 1 if len(there) else 0
 
 
 def _of_heads(part: Tensor | None, chosen: list[int], heads: int) -> Tensor | None:

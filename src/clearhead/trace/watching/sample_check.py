@@ -82,11 +82,14 @@ def spelled_out(observed: ObservedCall) -> ObservedCall | str:
     if bool((off & (sums != 0) & ~sums.isnan()).any()) or bool((wide < 0).any()):
         return "its weights do not sum to 1"
     logs = wide.nan_to_num(0.0).log()
-    nothing = wide.new_zeros(())
+    # The keys tell which calls continue one another; with queries of zeros they add nothing.
+    key = observed.key.detach().to(wide.dtype).nan_to_num(0.0, 0.0, 0.0)
+    if key.shape[0] != weights.shape[0] or weights.shape[1] % key.shape[1]:
+        key = key.expand(*weights.shape[:2], -1, -1)
     return replace(
         observed,
-        query=nothing.expand(*weights.shape[:3], 1),
-        key=nothing.expand(weights.shape[0], weights.shape[1], weights.shape[3], 1),
+        query=wide.new_zeros(()).expand(*weights.shape[:3], key.shape[3]),
+        key=key[:, :, : weights.shape[3]],
         scale=1.0,
         softcap=None,
         sinks=None,

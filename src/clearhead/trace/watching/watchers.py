@@ -8,12 +8,13 @@ another order than they began in, do not know of each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import nn
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from clearhead.attention.observers import OBSERVERS
 from clearhead.trace.watching.module_stack import Frame
@@ -34,6 +35,9 @@ class Watcher(Protocol):
     def refuse(self, reason: str, place: Frame | None = None) -> None:
         """Note that a call ran which cannot be reproduced, and why."""
 
+    def explain(self, reason: str) -> None:
+        """Note why attention that runs now may not be seen."""
+
     def happened(self) -> None:
         """Note that attention ran, whoever observed it."""
 
@@ -44,6 +48,8 @@ class Watcher(Protocol):
         """The module that is running, if it belongs to the watched model."""
 
 
+TRANSFORMED = "it ran within torch.func, whose tensors cannot be kept"
+_VIEWS = torch._C.DispatchKey.ADInplaceOrView
 _WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
 _COLLECTED: ContextVar[list[ObservedCall] | None] = ContextVar("collected", default=None)
 _BUSY: ContextVar[bool] = ContextVar("busy", default=False)  # what an observer computes itself
@@ -72,12 +78,24 @@ def is_watching() -> bool:
 
 def notify(observed: ObservedCall) -> None:
     """Pass a call to every watcher, or to the outer door that collects calls."""
+    if not _plain(observed):
+        refuse(TRANSFORMED)
+        return
     collected = _COLLECTED.get()
     if collected is not None:
         collected.append(observed)
         return
     for watcher in watchers():
         watcher.keep(observed)
+
+
+def _plain(observed: ObservedCall) -> bool:
+    """True if nothing is a tensor of torch.func: those end with their transform."""
+    parts = (observed.query, observed.key, observed.value, observed.output, observed.weights)
+    return not any(
+        part is not None and torch._C._functorch.is_functorch_wrapped_tensor(part)
+        for part in (*parts, observed.mask, observed.bias)
+    )
 
 
 def refuse(reason: str) -> None:
@@ -122,6 +140,31 @@ def unobserved() -> Iterator[None]:
         _BUSY.reset(token)
 
 
+def failure(error: Exception) -> str:
+    """The reason for a miss if watching itself failed."""
+    first = (str(error).splitlines() or [""])[0][:120]
+    return f"watching it failed: {type(error).__name__}: {first}"
+
+
+def explain(reason: str) -> None:
+    """Say why attention that runs now may not be seen, should it not be."""
+    for watcher in watchers():
+        watcher.explain(reason)
+
+
+def _views_counted() -> Any:
+    """Views and detached tensors share the count of writes with the model's own, also below
+    autograd, where they would begin at 0."""
+    return torch._C._SetExcludeDispatchKeyGuard(_VIEWS, False)
+
+
+def _untransformed() -> AbstractContextManager[Any]:
+    """No torch.func around what an observer computes: its tensors would end with the transform."""
+    if torch._C._functorch.peek_interpreter_stack() is None:
+        return nullcontext()
+    return temporarily_clear_interpreter_stack()
+
+
 def observe(action: Callable[..., Any], *args: Any) -> Any:
     """Run what an observer does. It is not observed itself, leaves no trace in the model's graph,
     and whatever fails in it becomes a reason for a missed call: the model goes on."""
@@ -129,14 +172,13 @@ def observe(action: Callable[..., Any], *args: Any) -> Any:
         return None
     token = _BUSY.set(True)
     try:
-        with torch.no_grad(), torch._C.DisableTorchFunction():
+        with torch.no_grad(), torch._C.DisableTorchFunction(), _views_counted(), _untransformed():
             if not torch.is_autocast_enabled("cpu"):
                 return action(*args)
             with torch.autocast("cpu", enabled=False):
                 return action(*args)
     except Exception as error:
-        first = (str(error).splitlines() or [""])[0][:120]
-        refuse(f"watching it failed: {type(error).__name__}: {first}")
+        refuse(failure(error))
     finally:
         _BUSY.reset(token)
     return None

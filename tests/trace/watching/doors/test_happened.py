@@ -33,10 +33,9 @@ def test_attention_is_seen_or_named_whatever_a_module_is_called(style: str) -> N
     with watch(net) as seen:
         watched = net(states)
     assert torch.equal(plain, watched)
-    if style in ("softmax", "exp"):
-        assert seen.missed == "" and seen.verify().exact
-    else:
-        assert "`0`" in seen.missed
+    assert seen.missed == "" and seen.verify().exact
+    changed = ["changes afterwards" in layer.note for layer in seen.layers]
+    assert changed == [style not in ("softmax", "exp")] * (1 + (style == "difference"))
 
 
 def test_forward_called_directly_is_named() -> None:

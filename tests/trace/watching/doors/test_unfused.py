@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import conv2d, layer_norm, linear
 
 from clearhead.trace.watching.watch import watch
 from tests.shared.recorded_weights import weights_of
 
+TALKING, BIAS = torch.randn(3, 3), torch.randn(3)
 HIDDEN = torch.ones(5, 7, dtype=torch.bool).triu(3)
 STEPS: dict[str, Callable[[Tensor], Tensor]] = {
     "scale": lambda s: s / 4,
@@ -25,6 +27,20 @@ STEPS: dict[str, Callable[[Tensor], Tensor]] = {
     "sine": lambda s: s.sin(),
     "maximum": lambda s: s - s.amax(-1, keepdim=True),
     "float64": lambda s: s.double(),
+    "talking heads, product": lambda s: torch.einsum("bhqk,hg->bgqk", s, TALKING),
+    "talking heads, product from the left": lambda s: (TALKING @ s.flatten(2)).view_as(s),
+    "talking heads, linear": lambda s: linear(s.permute(0, 2, 3, 1), TALKING, BIAS).movedim(3, 1),
+    "talking heads, convolution": lambda s: conv2d(s, TALKING[:, :, None, None], BIAS),
+}
+CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
+    "talking heads": lambda w: torch.einsum("bhqk,hg->bgqk", w, TALKING),
+    "linear": lambda w: linear(w.permute(0, 2, 3, 1), TALKING, BIAS).movedim(3, 1),
+    "convolution": lambda w: conv2d(w, TALKING[:, :, None, None]),
+    "masked afterwards": lambda w: w * (torch.arange(7) != 2),
+    "gate": lambda w: w * torch.arange(7.0),
+    "norm": lambda w: layer_norm(w.permute(0, 2, 3, 1), (3,)).movedim(3, 1),
+    "squared": lambda w: w.square(),
+    "mean with another": lambda w: (w + torch.full_like(w, 1 / 7)) / 2,
 }
 
 
@@ -55,7 +71,96 @@ def test_steps_between_product_and_softmax(step: str, grad: str) -> None:
     assert (weights_of(seen.records[0]) - net.weights).abs().max() < 1e-6
     assert seen.verify().exact
     odd = "kept as the model computed them" in seen.layers[0].note
-    assert odd is (step in ("clamp", "sine"))
+    assert odd is (step in ("clamp", "sine") or step.startswith("talking"))
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("change", CHANGES)
+def test_weights_that_are_changed_after_the_softmax(change: str, grad: bool) -> None:
+    """Shown as the softmax gave them, with a note."""
+
+    class Mixer(nn.Module):
+        def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+            self.weights = torch.softmax(query @ key.mT, dim=-1)
+            return (CHANGES[change](self.weights) @ value).transpose(1, 2).flatten(2)
+
+    torch.manual_seed(0)
+    net, given = Mixer(), [torch.randn(2, 3, n, 11) for n in (5, 7, 7)]
+    with torch.set_grad_enabled(grad):
+        plain = net(*given)
+        with watch(net) as seen:
+            watched = net(*given)
+    assert torch.equal(plain, watched) and seen.missed == ""
+    assert "changes afterwards" in seen.layers[0].note
+    assert (weights_of(seen.records[0]) - net.weights).abs().max() < 1e-6
+    assert seen.verify().exact
+    wrong = seen.records[0].copy()
+    wrong.query.mul_(1.1)
+    assert not seen.verify().exact
+
+
+def test_differential_attention_is_two_softmaxes() -> None:
+    class Differential(nn.Module):
+        def forward(self, one: Tensor, two: Tensor, value: Tensor) -> Tensor:
+            self.both = [torch.softmax(states @ states.mT, dim=-1) for states in (one, two)]
+            weights = self.both[0] - 0.3 * self.both[1]
+            return (weights @ value).transpose(1, 2).flatten(2)
+
+    torch.manual_seed(0)
+    with watch(net := Differential()) as seen:
+        net(*(torch.randn(2, 3, 5, 7) for _ in range(3)))
+    assert seen.missed == "" and seen.verify().exact and len(seen.layers) == 2
+    for record, own in zip(seen.records, net.both, strict=True):
+        assert (weights_of(record) - own).abs().max() < 1e-6
+
+
+@pytest.mark.parametrize("rest", [1, 1e-6])
+@pytest.mark.parametrize("shifted", [True, False])
+def test_a_number_beside_the_sum_of_exponentials_is_a_sink(rest: float, shifted: bool) -> None:
+    class Quiet(nn.Module):
+        def forward(self, states: Tensor) -> Tensor:
+            scores = states @ states.mT / 3
+            powers = (scores - scores.amax(-1, keepdim=True) if shifted else scores).exp()
+            self.weights = powers / (powers.sum(-1, keepdim=True) + rest)
+            return self.weights @ states
+
+    torch.manual_seed(0)
+    with watch(net := Quiet()) as seen:
+        net(torch.randn(2, 3, 5, 7))
+    if shifted and rest == 1:
+        assert seen.layers == [] and "do not sum to 1" in seen.missed
+        return
+    assert seen.missed == "" and seen.verify().exact
+    assert seen.verify().layers[0].sinks is not shifted
+    assert (weights_of(seen.records[0]) - net.weights).abs().max() < 1e-6
+
+
+def test_sequences_computed_one_by_one_are_no_heads() -> None:
+    class Looped(nn.Module):
+        def forward(self, states: Tensor) -> Tensor:
+            return torch.stack([torch.softmax(one @ one.mT, dim=-1) @ one for one in states])
+
+    with watch(net := Looped()) as seen:
+        net(torch.randn(3, 1, 5, 7))
+    assert seen.layers == [] and "nothing tells its heads from its sequences" in seen.missed
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # torch's own use of it
+@pytest.mark.parametrize("product", ["baddbmm", "bmm"])
+def test_forward_derivatives_are_as_without_watching(product: str) -> None:
+    """A tangent of zero has no memory: a kernel that reads one ends the process."""
+
+    class Products(nn.Module):
+        def forward(self, states: Tensor) -> Tensor:
+            empty, turned = states.new_zeros(2, 5, 5), states.mT
+            scores = torch.baddbmm(empty, states, turned, beta=0, alpha=0.5)
+            return torch.softmax(scores if product == "baddbmm" else states @ turned, -1) @ states
+
+    net, given = Products(), (torch.randn(2, 5, 7),)
+    plain = torch.func.jvp(net, given, given)
+    with watch(net):
+        watched = torch.func.jvp(net, given, given)
+    assert all(torch.equal(*pair) for pair in zip(plain, watched, strict=True))
 
 
 def test_the_same_weights_twice_are_one_call() -> None:

@@ -8,6 +8,7 @@ given, must leave one answer. If they leave several, the call is refused.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -28,27 +29,77 @@ from clearhead.trace.watching.observed_call import ObservedCall
 from clearhead.trace.watching.watchers import watchers
 
 if TYPE_CHECKING:
-    from clearhead.trace.watching.doors.unfused import Part, Pending
+    from clearhead.trace.watching.doors.unfused import Pending, Source, Trail
 
 _HEADS = (
     "num_heads", "n_heads", "heads", "n_head", "num_attention_heads", "num_attn_heads", "nhead",
     "num_key_value_heads", "h", "nb_heads", "n_attention_heads",
 )  # fmt: skip
 UNCLEAR = "nothing tells its heads from its sequences"
+UNFOLLOWED = "its axes cannot be followed"
+MIXED_NOTE = "weights of a softmax, which the model mixes with others or changes afterwards"
 
 
-def observed_call(pending: Pending) -> ObservedCall | str:
-    """The call with axes (batch, head, …); or why that cannot be."""
+def observed_call(pending: Pending, *, one_head: bool = False) -> ObservedCall | str:
+    """The call with axes (batch, head, …); or why that cannot be.
+
+    ``one_head``: the model joins it to the results of other calls, as one head of several.
+    """
     cuts = pending.joined or pending.label
     label = split_by(pending.label, cuts)
-    if label is None:
-        return UNCLEAR
-    heads = _joined_digits(split_by(cuts, cuts) or cuts) if heads_joined(cuts) else None
-    if heads is None:
-        heads = _declared_digits(label, pending)
-    if heads is None:
+    heads = _heads_of(pending, cuts, one_head)
+    if label is None or heads is None:
         return UNCLEAR
     return _arranged_call(pending, label, heads)
+
+
+def _heads_of(pending: Pending, cuts: Label, one_head: bool = False) -> Dim | None:
+    """By what the model joins to the width, or by what the module says of itself."""
+    joined = _joined_digits(split_by(cuts, cuts) or cuts) if heads_joined(cuts) else None
+    label = split_by(pending.label, cuts)
+    if joined is not None or label is None:
+        return joined
+    return _declared_digits(label, pending, one_head)
+
+
+def mixed_calls(pending: Pending) -> list[ObservedCall | str]:
+    """The softmaxes that a call's weights were mixed from, each as a call with a note.
+
+    What the layer would hand on without mixing is computed from the model's own weights.
+    """
+    whole = observed_call(pending)
+    if isinstance(whole, str):
+        return [whole]
+    calls: list[ObservedCall | str] = []
+    for source in pending.trail.before:
+        call = _source_call(pending, source)
+        calls.append(call if isinstance(call, str) else _with_values(call, whole))
+    return calls
+
+
+def _with_values(call: ObservedCall, whole: ObservedCall) -> ObservedCall:
+    """The values of the mixed call, or those of its first head if other heads were mixed."""
+    weights, value = call.weights, whole.value
+    assert weights is not None and value is not None
+    heads = weights.shape[1]
+    if whole.query.shape[1] != heads:
+        value = value[:, :1].expand(-1, heads, -1, -1)
+    output = weights @ value.to(weights.dtype)
+    return replace(call, value=value, output=output, note=MIXED_NOTE)
+
+
+def _source_call(pending: Pending, source: Source) -> ObservedCall | str:
+    """Weights before they were mixed, as a call without values."""
+    if not source.whole:
+        return "its weights were written over before they were multiplied"
+    cuts = pending.joined or pending.label
+    fine = split_by(source.trail.label, (*cuts, *source.trail.label))
+    if fine is None:
+        return UNCLEAR
+    heads = source.heads or _heads_of(pending, cuts)
+    if heads is None or any(digit not in chain(*fine) for digit in heads):
+        return UNCLEAR
+    return _of_source(source, fine, heads)
 
 
 def joined_calls(calls: list[ObservedCall | str], places: dict[int, Any]) -> ObservedCall | str:
@@ -58,7 +109,10 @@ def joined_calls(calls: list[ObservedCall | str], places: dict[int, Any]) -> Obs
         return next(call for call in calls if isinstance(call, str))
     first = heads[0]
     alike = {
-        (call.query.shape, call.key.shape, call.scale, call.softcap, call.fill, call.spelled)
+        (
+            *(call.query.shape, call.key.shape, call.scale, call.softcap, call.fill),
+            *(call.spelled, call.sinks is None, call.dropout),
+        )
         for call in heads
     }
     if len(alike) > 1 or first.query.shape[1] != 1:
@@ -75,7 +129,10 @@ def joined_calls(calls: list[ObservedCall | str], places: dict[int, Any]) -> Obs
 
     names = ("query", "key", "value", "output", "logsum", "mask", "bias", "weights")
     tensors: dict[str, Any] = {name: together(name) for name in names}
-    return replace(first, **tensors, places=places, calls=len(heads))
+    sinks = [call.sinks for call in heads if call.sinks is not None]
+    tensors["sinks"] = torch.cat(sinks) if len(sinks) == len(heads) else None
+    parts = tuple(call.places or places for call in heads)
+    return replace(first, **tensors, places=places, parts=parts)
 
 
 def same_numbers(one: Tensor, other: Tensor) -> bool:
@@ -93,10 +150,12 @@ def _joined_digits(label: Label) -> tuple[Digit, ...] | None:
     return None
 
 
-def _declared_digits(label: Label, pending: Pending) -> tuple[Digit, ...] | None:
+def _declared_digits(
+    label: Label, pending: Pending, one_head: bool = False
+) -> tuple[Digit, ...] | None:
     """The heads by what the module says of itself; () if there is one head only."""
     batched: list[Digit] = [*label[0]]
-    declared = _declared()
+    declared = {1} if one_head else _declared()
     given: tuple[int, ...] = next(
         (frame.batch for frame in (pending.place or {}).values() if frame.batch), ()
     )
@@ -106,8 +165,8 @@ def _declared_digits(label: Label, pending: Pending) -> tuple[Digit, ...] | None
             return (fitting[0],)
         swapped = bool(given) and given[0] == batched[1].size != batched[0].size
         return (batched[0],) if swapped and not fitting else (batched[1],)
-    if len(batched) == 0:
-        return ()
+    if len(batched) == 0:  # a single head; of a module that has several, this is one of them
+        return () if not declared or 1 in declared else None
     if len(batched) != 1:
         return None
     alone = batched[0]
@@ -132,37 +191,78 @@ def _declared() -> set[int]:
 
 def _arranged_call(pending: Pending, label: Label, heads: tuple[Digit, ...]) -> ObservedCall | str:
     trail = pending.trail
-    batched = [digit for dim in label[:2] for digit in dim if digit.axis == "z"]
+    batched = [digit for dim in label[:2] for digit in dim if digit.axis in "zg"]
     batch: Dim = tuple(digit for digit in batched if digit not in heads)
     rows: Dim = tuple(digit for digit in label[1] if digit not in heads)
     if any(digit.axis != "n" for digit in rows) or any(digit.axis == "n" for digit in batch):
         return UNCLEAR
     columns = label_of("m", (trail.key.shape[1],))[0]
+    observed = _scored_call(trail, pending.weights, (*label[:2], columns), (batch, heads, rows))
+    if isinstance(observed, str):
+        return observed
+    wide = label_of("d", (pending.value.shape[2],))
     fine = (*label, columns)
+    places = [
+        ((label[0], columns, *wide), (columns, *wide)),
+        ((*label[:2], *wide), (rows, *wide)),
+    ]
+    value, output = (
+        _four(tensor, of, fine, (batch, heads, *last))
+        for tensor, (of, last) in zip((pending.value, pending.output), places, strict=True)
+    )
+    if value is None or output is None:
+        return UNFOLLOWED
+    dtype = _narrowest(trail.query, pending.weights, pending.value)
+    return replace(observed, value=value, output=output, dtype=dtype)
 
-    def four(tensor: Tensor, of: Label, last: tuple[Dim, ...]) -> Tensor | None:
-        split = split_by(of, fine)
-        return None if split is None else arranged(tensor, split, (batch, heads, *last))
 
-    def scores_like(part: Part) -> Tensor | None:
-        return four(part.tensor, part.label, (rows, columns))
+def _of_source(source: Source, label: Label, heads: Dim) -> ObservedCall | str:
+    """Weights of any number of axes, (batch, head, …)."""
+    every = [digit for dim in label for digit in dim]
+    batch = tuple(digit for digit in every if digit.axis in "zg" and digit not in heads)
+    rows = [digit for digit in every if digit.axis == "n" and digit not in heads]
+    in_order = tuple(sorted(rows, key=lambda digit: -digit.step))
+    return _scored_call(source.trail, source.weights, label, (batch, heads, in_order))
 
+
+def _four(tensor: Tensor, of: Label, fine: Label, wanted: tuple[Dim, ...]) -> Tensor | None:
+    """A tensor with its axes in the wanted order, cut as finely as ``fine``."""
+    split = split_by(of, fine)
+    return None if split is None else arranged(tensor, split, wanted)
+
+
+def _scored_call(
+    trail: Trail, weights: Tensor, label: Label, axes: tuple[Dim, Dim, Dim]
+) -> ObservedCall | str:
+    """Queries, keys, masks and weights with axes (batch, head, row, …); no values yet."""
+    batch, heads, rows = axes
+    columns = label_of("m", (trail.key.shape[1],))[0]
+    fine = (*label, columns)
     sizes = trail.query.shape
     deep = label_of("w", (sizes[2],))
     first = label_of("zn", (sizes[0], sizes[1]))
-    query = four(trail.query, (*first, *deep), (rows, *deep))
-    key = four(trail.key, (first[0], columns, *deep), (columns, *deep))
-    wide = label_of("d", (pending.value.shape[2],))
-    value = four(pending.value, (label[0], columns, *wide), (columns, *wide))
-    output = four(pending.output, (*label[:2], *wide), (rows, *wide))
-    weights = four(pending.weights, (*label[:2], columns), (rows, columns))
+    if trail.talking:
+        count = math.prod(digit.size for digit in heads)
+        key = _keys_of_one_head(trail.key, (first[0], columns, *deep), fine, batch, count)
+        query = (
+            None
+            if key is None
+            else key.new_zeros(()).expand(
+                key.shape[0], count, math.prod(digit.size for digit in rows), key.shape[3]
+            )
+        )
+    else:
+        query = _four(trail.query, (*first, *deep), fine, (batch, heads, rows, *deep))
+        key = _four(trail.key, (first[0], columns, *deep), fine, (batch, heads, columns, *deep))
+    own = _four(weights, label, fine, (batch, heads, rows, columns))
+    groups = ((), (), ()) if trail.opaque else (trail.added, trail.factors, trail.hidden)
     parts = [
-        [scores_like(part) for part in group]
-        for group in (trail.added, trail.factors, trail.hidden)
+        [_four(part.tensor, part.label, fine, (batch, heads, rows, columns)) for part in group]
+        for group in groups
     ]
-    if any(part is None for part in (query, key, value, output, weights, *chain(*parts))):
-        return "its axes cannot be followed"
-    assert query is not None and key is not None and value is not None
+    if any(part is None for part in (query, key, own, *chain(*parts))):
+        return UNFOLLOWED
+    assert query is not None and key is not None
     added, factors, hidden = ([part for part in group if part is not None] for group in parts)
     for factor in factors:
         query = query * factor
@@ -172,18 +272,37 @@ def _arranged_call(pending: Pending, label: Label, heads: tuple[Digit, ...]) -> 
     return ObservedCall(
         query,
         key,
-        value,
+        None,
         scale=trail.scale * (trail.capped or 1.0),
         softcap=trail.capped,
-        output=output,
+        output=None,
         mask=mask,
         fill=trail.fill if hidden else None,
         bias=sum(added[1:], added[0]) if added else None,
+        sinks=_sinks(trail, query.shape[1], query.device),
         dropout=trail.dropout,
-        dtype=_narrowest(trail.query, pending.weights, pending.value),
-        weights=weights,
+        dtype=_narrowest(trail.query, weights),
+        weights=own,
         after_dropout=True,
+        opaque=trail.opaque,
     )
+
+
+def _keys_of_one_head(key: Tensor, of: Label, fine: Label, batch: Dim, count: int) -> Tensor | None:
+    """Heads were mixed, so that none has keys of its own: these tell which call goes on."""
+    split = split_by(of, fine)
+    if split is None:
+        return None
+    heads = tuple(digit for digit in split[0] if digit not in batch)
+    four = arranged(key, split, (batch, heads, *split[1:]))
+    return None if four is None else four[:, :1].expand(-1, count, -1, -1)
+
+
+def _sinks(trail: Trail, heads: int, device: torch.device) -> Tensor | None:
+    """A number beside the sum of exponentials is the share of a sink."""
+    if not trail.rest:
+        return None
+    return torch.full((heads,), math.log(trail.rest), dtype=torch.float64, device=device)
 
 
 def _narrowest(*tensors: Tensor) -> torch.dtype:

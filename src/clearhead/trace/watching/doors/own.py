@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from clearhead.attention.call import Call
-from clearhead.trace.watching.log_sum_exp import with_sinks
+from clearhead.trace.watching.log_sum_exp import blind_rows, with_sinks
 from clearhead.trace.watching.observed_call import ObservedCall
 from clearhead.trace.watching.watchers import notify, observe
 
@@ -17,17 +17,18 @@ def own_call(call: Call, output: Tensor, logsum: Tensor | None) -> None:
 
 
 def _notify(call: Call, output: Tensor, logsum: Tensor | None) -> None:
-    notify(
-        ObservedCall(
-            call.query,
-            call.key,
-            call.value,
-            scale=call.scale,
-            output=output,
-            logsum=None if logsum is None else with_sinks(logsum.detach(), call.sinks),
-            rule=call.mask,
-            bias=call.bias,
-            softcap=call.softcap,
-            sinks=call.sinks,
-        )
+    observed = ObservedCall(
+        call.query,
+        call.key,
+        call.value,
+        scale=call.scale,
+        output=output,
+        logsum=None if logsum is None else logsum.detach(),
+        rule=call.mask,
+        bias=call.bias,
+        softcap=call.softcap,
+        sinks=call.sinks,
     )
+    if observed.logsum is not None and call.sinks is not None:
+        observed.logsum = with_sinks(observed.logsum, call.sinks, blind_rows(observed))
+    notify(observed)

@@ -7,28 +7,97 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from clearhead.trace.watching.axis_digits import (
+    Dim,
     Label,
     heads_joined,
     is_whole,
     label_of,
     permuted,
     sizes_of,
+    stacked,
     viewed,
 )
-from clearhead.trace.watching.doors.unfused import Part, Pending, Step, Trail, UnfusedMode
+from clearhead.trace.watching.doors.unfused import Part, Pending, Source, Step, Trail, UnfusedMode
 from clearhead.trace.watching.mask_rules import MASKED
+from clearhead.trace.watching.watchers import explain
 
 Found = Trail | Pending | None
 
 
 def _product(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
     left, right = args[0], args[1]
+    mixed = _over_heads(mode, result, left, right)
+    if mixed is not None:
+        return mixed
     trail = mode.trail(left)
-    if trail is not None and trail.kind == "weights":
+    if trail is not None and trail.kind in ("weights", "mixed"):
         return _second_product(mode, trail, left, right, result)
     return _first_product(left, right)
+
+
+def _over_heads(mode: UnfusedMode, result: Tensor, left: Tensor, right: Tensor) -> Trail | None:
+    """A product that sums over heads: talking heads, before the softmax or after it."""
+    for tensor, place in ((left, -1), (right, -2)):
+        trail = mode.trail(tensor)
+        if trail is None or not _same_shape(trail, tensor) or len(trail.label) < 2:
+            continue
+        heads = trail.label[place]
+        if not heads or any(digit.axis not in "zg" for digit in heads):
+            continue
+        after = list(trail.label)
+        after[place] = label_of("g", (result.shape[place],))[0]
+        return _head_mixed(trail, tensor, tuple(after), heads)
+    return None
+
+
+def _head_mixed(trail: Trail, tensor: Tensor, label: Label, heads: Dim) -> Trail | None:
+    after = replace(trail, label=label, opaque=True, talking=True)
+    if trail.kind == "weights":
+        return replace(after, kind="mixed", before=(Source(trail, tensor, heads),))
+    return after if trail.kind in ("scores", "mixed") else None
+
+
+def _linear(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
+    """addmm: a linear layer over heads, if the scores or weights have them last."""
+    return _over_heads(mode, result, args[1], args[2])
+
+
+def _convolution(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
+    """A convolution over maps, whose channels are the heads."""
+    trail = mode.trail(args[0])
+    if trail is None or not _same_shape(trail, args[0]) or result.ndim != 4:
+        return None
+    heads = trail.label[1]
+    if any(digit.axis not in "zg" for digit in heads) or result.shape[2:] != args[0].shape[2:]:
+        return None
+    label = (trail.label[0], *label_of("g", (result.shape[1],)), *trail.label[2:])
+    return _head_mixed(trail, args[0], label, heads)
+
+
+def _changed(mode: UnfusedMode, result: Tensor, operands: tuple[Any, ...]) -> Trail | None:
+    """Weights that are changed after the softmax, or combined with others.
+
+    Derivatives do the like to them: where they are computed beside, nothing tells which is which.
+    """
+    if forward_ad._current_level >= 0:
+        return None
+    known = [(mode.trail(part), part) for part in operands if isinstance(part, Tensor)]
+    trails = [trail for trail, _ in known if trail is not None and _same_shape(trail, result)]
+    before: list[Source] = []
+    for trail, tensor in known:
+        if trail is not None and trail.kind == "mixed":
+            before += trail.before
+        elif trail is not None and trail.kind == "weights":
+            if mode.writes and tensor is operands[0]:
+                return None  # nothing has them any more
+            before.append(Source(trail, tensor))
+    if not before or not trails:
+        return None
+    names = {source.weights.data_ptr(): source for source in before}
+    return replace(trails[0], kind="mixed", opaque=True, before=tuple(names.values()))
 
 
 def _first_product(left: Tensor, right: Tensor) -> Trail:
@@ -60,7 +129,7 @@ def _sum_and_product(
     beta, alpha = kwargs.get("beta", 1), kwargs.get("alpha", 1)
     if beta == 0:
         earlier = mode.trail(left)
-        if earlier is not None and earlier.kind == "weights" and alpha == 1:
+        if earlier is not None and earlier.kind in ("weights", "mixed") and alpha == 1:
             return _second_product(mode, earlier, left, right, result)
     trail = replace(_first_product(left, right), scale=float(alpha))
     if beta == 0:
@@ -73,8 +142,9 @@ def _times(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> 
     trail, factor = _operand(mode, args)
     if trail is None:
         return None
-    if trail.kind == "weights":
-        return _dropped_by_hand(mode, trail, factor)
+    if trail.kind in ("weights", "mixed"):
+        dropped = None if trail.opaque else _dropped_by_hand(mode, trail, factor)
+        return dropped or _changed(mode, result, args)
     number = _number(factor)
     if number is not None and trail.kind == "scores":
         return _scaled(trail, number)
@@ -86,7 +156,8 @@ def _row_factor(trail: Trail, result: Tensor, factor: Any) -> Trail | None:
     if not isinstance(factor, Tensor) or not _same_shape(trail, result):
         return None
     per_row = factor.ndim == 0 or factor.shape[-1] == 1
-    if not per_row or trail.kind != "scores" or trail.capped is not None or trail.hidden:
+    moved = any(each.label != trail.label for each in trail.added)  # they have other axes
+    if not per_row or moved or trail.kind != "scores" or trail.capped is not None or trail.hidden:
         return replace(trail, opaque=True)
     part = _part(factor, result, trail.label)
     added = tuple(Part(each.tensor * factor, each.label) for each in trail.added)
@@ -97,11 +168,17 @@ def _divided(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: A
     trail = mode.trail(args[0])
     if trail is None or len(args) < 2 or kwargs.get("rounding_mode") is not None:
         return None
+    if trail.kind in ("weights", "mixed"):
+        return _changed(mode, result, args)
     if args[0].data_ptr() in mode.noise and not isinstance(args[1], Tensor):
         return None
     if trail.kind == "exp" and isinstance(args[1], Tensor):
-        summed = mode.sums.get(args[1].data_ptr())
-        return replace(trail, kind="weights") if summed == _source(trail) else None
+        summed, rest = mode.sums.get(args[1].data_ptr(), (None, 0.0))
+        if summed != _source(trail):
+            return None
+        if rest and trail.shifted:  # its share differs from row to row
+            return replace(trail, kind="weights", opaque=True)
+        return replace(trail, kind="weights", rest=rest)
     number = _number(args[1])
     if trail.kind == "scores" and number is not None and number != 0:
         return _scaled(trail, 1 / number)
@@ -130,23 +207,40 @@ def _tanh(mode: UnfusedMode, _result: Tensor, args: tuple[Any, ...], _: Any) -> 
 
 def _plus(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
     trail, other = _operand(mode, args)
-    if trail is None or trail.kind != "scores":
+    if trail is None:
+        _sum_with_rest(mode, result, args, kwargs)
+        return None
+    if trail.kind in ("weights", "mixed"):
+        return _changed(mode, result, args)
+    if trail.kind != "scores":
         return None
     return _shifted(trail, result, other, float(kwargs.get("alpha", 1)))
 
 
+def _sum_with_rest(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> None:
+    """A number beside the sum of exponentials, as in softmax off by one."""
+    for known, other in (args[:2], args[1::-1]):
+        held = mode.sums.get(known.data_ptr()) if isinstance(known, Tensor) else None
+        number = _number(other)
+        if held is not None and number is not None and number > 0 and not kwargs:
+            mode.sums[result.data_ptr()] = (held[0], held[1] + number)
+            return
+
+
 def _minus(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
-    trail = mode.trail(args[0])
-    if trail is None or trail.kind != "scores" or len(args) < 2:
+    trail, other = _operand(mode, args)
+    if trail is not None and trail.kind in ("weights", "mixed"):
+        return _changed(mode, result, args)
+    if trail is None or trail.kind != "scores" or other is not args[1]:
         return None
-    return _shifted(trail, result, args[1], -float(kwargs.get("alpha", 1)))
+    return _shifted(trail, result, other, -float(kwargs.get("alpha", 1)))
 
 
 def _shifted(trail: Trail, result: Tensor, other: Any, sign: float) -> Trail | None:
     if not _same_shape(trail, result):
         return None
     if not isinstance(other, Tensor) or other.ndim == 0 or other.shape[-1] == 1:
-        return trail  # the same for all keys: softmax does not notice
+        return replace(trail, shifted=True)  # the same for all keys: softmax does not notice
     numbers = other if sign == 1 else other * sign
     return replace(trail, added=(*trail.added, _part(numbers, result, trail.label)))
 
@@ -171,6 +265,20 @@ def _hide(trail: Trail, result: Tensor, hidden: Tensor, number: float) -> Trail 
         return replace(trail, opaque=True)
     part = _part(hidden, result, trail.label)
     return replace(trail, hidden=(*trail.hidden, part), fill=number)
+
+
+def _assigned(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
+    """``scores[hidden] = number``."""
+    trail, places = mode.trail(args[0]), args[1]
+    number = _number(args[2]) if len(args) == 3 else None
+    flags = len(places) == 1 and places[0] is not None and places[0].dtype == torch.bool
+    if trail is None or not _same_shape(trail, result):
+        return None
+    if trail.kind in ("weights", "mixed"):
+        return _changed(mode, result, args[:1])
+    if number is None or not flags or places[0].shape != result.shape:
+        return replace(trail, opaque=True) if trail.kind == "scores" else None
+    return _hide(trail, result, places[0].clone(), number)
 
 
 def _where(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
@@ -248,14 +356,20 @@ def _transpose(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any)
 
 
 def _together(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
-    """Outputs side by side along their width: heads that were computed one by one."""
+    """Outputs side by side along their width, or stacked: heads that were computed one by one."""
     axis = kwargs.get("dim", args[1] if len(args) > 1 else 0)
     parts = [mode.entry(part) for part in args[0]] if isinstance(args[0], list | tuple) else []
-    stacked = result.ndim > args[0][0].ndim
-    if len(parts) > 1 and (stacked or axis in (-1, result.ndim - 1)):
-        found = [part for part in parts if isinstance(part, Pending)]
-        if len(found) == len(parts):
-            mode.join(found)
+    found = [part for part in parts if isinstance(part, Pending)]
+    if len(found) < 2 or len(found) != len(parts):
+        return None
+    if result.ndim > args[0][0].ndim:
+        labels = {part.joined or part.label for part in found}
+        if len(labels) > 1:
+            return None
+        label = stacked(labels.pop(), axis % result.ndim, len(found))
+        return mode.stack(found, label) if sizes_of(label) == tuple(result.shape) else None
+    if axis in (-1, result.ndim - 1):
+        mode.join(found)
     return None
 
 
@@ -263,14 +377,26 @@ def _expand(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) ->
     return mode.entry(args[0]) if result.shape == args[0].shape else None
 
 
+IN_PIECES = "its scores are put together from blocks or windows"
+OTHER_AXIS = "its softmax does not go over the keys of one query"
+
+
 def _softmax(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
     trail = mode.trail(args[0])
     axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
-    if trail is None or trail.kind != "scores" or axis not in (-1, result.ndim - 1):
+    if trail is None or trail.kind != "scores":
+        _explain(IN_PIECES, result)
         return None
-    if not is_whole(trail.label[-1], "m", trail.key.shape[1]):
+    last = axis in (-1, result.ndim - 1)
+    if not last or not is_whole(trail.label[-1], "m", trail.key.shape[1]):
+        _explain(OTHER_AXIS, result)
         return None
     return replace(trail, kind="weights")
+
+
+def _explain(reason: str, result: Tensor) -> None:
+    if result.ndim > 2:
+        explain(reason)
 
 
 def _log_softmax(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
@@ -290,7 +416,7 @@ def _exp(mode: UnfusedMode, _result: Tensor, args: tuple[Any, ...], _: Any) -> F
 def _row_sum(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
     trail = mode.trail(args[0])
     if trail is not None and trail.kind == "exp" and result.shape[-1] == 1:
-        mode.sums[result.data_ptr()] = _source(trail)
+        mode.sums[result.data_ptr()] = (_source(trail), 0.0)
     return None
 
 
@@ -300,13 +426,16 @@ def _source(trail: Trail) -> Any:
     return (trail.query.data_ptr(), trail.key.data_ptr(), trail.scale, numbers)
 
 
-def _dropped(mode: UnfusedMode, _result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
+def _dropped(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
     trail = mode.trail(args[0])
-    if trail is None or trail.kind != "weights":
+    if trail is None or trail.kind not in ("weights", "mixed"):
         return None
     share = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
     training = kwargs.get("train", args[2] if len(args) > 2 else True)
-    return replace(trail, dropout=float(share)) if training is not False and share else trail
+    if training is False or not share:
+        return trail
+    # Weights without a formula are kept as they are before dropout.
+    return _changed(mode, result, args) if trail.opaque else replace(trail, dropout=float(share))
 
 
 def _bernoulli(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], kwargs: Any) -> Found:
@@ -322,8 +451,10 @@ def _dropped_by_hand(mode: UnfusedMode, trail: Trail, factor: Any) -> Trail | No
         return None
     kept = mode.noise.get(factor.data_ptr())
     if kept is None and _same_shape(trail, factor):
+        if bool((factor == 1).all()):
+            return trail
         largest = float(factor.max())  # zeros and 1/(1 − share), drawn elsewhere
-        if largest >= 1 and bool(((factor == 0) | (factor == largest)).all()):
+        if largest > 1 and bool(((factor == 0) | (factor == largest)).all()):
             kept = 1 / largest
     return None if kept is None else replace(trail, dropout=1 - kept)
 
@@ -331,9 +462,11 @@ def _dropped_by_hand(mode: UnfusedMode, trail: Trail, factor: Any) -> Trail | No
 def opaque(mode: UnfusedMode, result: Tensor, args: tuple[Any, ...], _: Any) -> Found:
     """Any other operation: scores of the same shape are followed on, though not understood."""
     trail = mode.trail(args[0])
-    if trail is None or trail.kind != "scores" or not _same_shape(trail, result):
+    if trail is None or not _same_shape(trail, result) or not result.is_floating_point():
         return None
-    return replace(trail, opaque=True) if result.is_floating_point() else None
+    if trail.kind in ("weights", "mixed"):
+        return _changed(mode, result, args)
+    return replace(trail, opaque=True) if trail.kind == "scores" else None
 
 
 def _operand(mode: UnfusedMode, args: tuple[Any, ...]) -> tuple[Trail | None, Any]:
@@ -363,6 +496,8 @@ def _steps() -> dict[Any, Step]:
     table: list[tuple[Step, str]] = [
         (_product, "bmm mm"),
         (_sum_and_product, "baddbmm"),
+        (_linear, "addmm"),
+        (_convolution, "convolution"),
         (_times, "mul mul_ multiply"),
         (_divided, "div div_ true_divide"),
         (_plus, "add add_"),
@@ -370,6 +505,7 @@ def _steps() -> dict[Any, Step]:
         (_tanh, "tanh tanh_"),
         (_filled, "masked_fill masked_fill_"),
         (_where, "where"),
+        (_assigned, "index_put index_put_ _index_put_impl_"),
         (_at_least, "maximum clamp clamp_ clamp_min clamp_min_"),
         (_same, "_to_copy clone detach alias nan_to_num nan_to_num_ lift_fresh"),
         (_view, "view _unsafe_view unsqueeze squeeze _reshape_alias reshape"),
@@ -393,4 +529,4 @@ def _steps() -> dict[Any, Step]:
 
 
 STEPS = _steps()
-MOVES = (_view, _permute, _transpose, _product, _together)  # they change what axes mean
+MOVES = (_view, _permute, _transpose, _product, _together, _linear)  # they change what axes mean
