@@ -140,7 +140,9 @@ class ModuleStack:
         self._is_here, self._elsewhere = _nowhere, _ignore
 
     def _leave(self, frame: Frame) -> None:
-        _FRAMES.set(tuple(other for other in _FRAMES.get() if other is not frame))
+        running = _FRAMES.get()
+        alone = running and running[-1] is frame
+        _FRAMES.set(running[:-1] if alone else tuple(other for other in running if other is not frame))
         if frame.leave is not None:
             frame.leave()
 
@@ -161,7 +163,8 @@ class ModuleStack:
                 if may_say:
                     self._elsewhere(path)
                 return
-            outermost = not any(frame.owner is self for frame in _FRAMES.get())
+            running = _FRAMES.get()
+            outermost = not any(frame.owner is self for frame in running)
             self.forward += outermost
             if outermost or reads_ids:
                 self._entered(path, args, kwargs)
@@ -170,11 +173,15 @@ class ModuleStack:
             if steps and self._begin is not None and not _has_own_door(module):
                 frame.batch = _first_shape(args, kwargs)
                 frame.leave = self._begin()
-            _FRAMES.set((*_FRAMES.get(), frame))
+            _FRAMES.set((*running, frame))
             if attention:
                 self.ran.add(path)
 
         def leave(module: nn.Module, _args: Any, _output: Any) -> None:
+            running = _FRAMES.get()
+            if running and running[-1].module is module and running[-1].owner is self:
+                self._leave(running[-1])
+                return
             frames = self.frames
             if not any(frame.module is module for frame in frames):
                 return

@@ -120,7 +120,7 @@ class Recorder:
             self.fault = self.fault or fault
 
     def _is_here(self) -> bool:
-        return any(watcher is self for watcher in watchers())
+        return self in watchers()
 
     def _ran_elsewhere(self, path: str) -> None:
         if not watchers():  # another watch may see it

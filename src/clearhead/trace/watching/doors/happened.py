@@ -34,26 +34,26 @@ def forget_sizes() -> list[dict[int, Any]]:
     return [] if sizes is None else [place for open_ in sizes.softmaxes.values() for place in open_]
 
 
-def product_ran(given: dict[str, Any], result: Tensor) -> None:
+def product_ran(args: tuple[Any, ...], result: Tensor) -> None:
     """A batched product: the first of an attention, or its last."""
     sizes = _SIZES.get()
     if sizes is None:
         return
-    opened = 0
-    for part in (given.get("self"), given.get("mat2")):
-        opened += 0 if part is None else len(sizes.softmaxes.pop(part.numel(), ()))
+    sizes.products.add(result.numel())
+    if not sizes.softmaxes:
+        return
+    opened = sum(len(sizes.softmaxes.pop(part.numel(), ())) for part in args[:2])
     for _ in range(opened):
         for watcher in watchers():
             watcher.happened()
-    sizes.products.add(result.numel())
 
 
-def sum_and_product_ran(given: dict[str, Any], result: Tensor) -> None:
+def sum_and_product_ran(args: tuple[Any, ...], result: Tensor) -> None:
     """baddbmm: the product is of its second and third argument."""
-    product_ran({"self": given["batch1"], "mat2": given["batch2"]}, result)
+    product_ran(args[1:], result)
 
 
-def softmax_ran(_given: dict[str, Any], result: Tensor) -> None:
+def softmax_ran(_args: tuple[Any, ...], result: Tensor) -> None:
     """A softmax with three axes or more may have come from any product; with two it is more often
     a router's or a classifier's, and counts only if a batched product had its size."""
     sizes = _SIZES.get()
@@ -62,7 +62,7 @@ def softmax_ran(_given: dict[str, Any], result: Tensor) -> None:
         sizes.softmaxes.setdefault(count, []).append(mark_place())
 
 
-def exponential_ran(_given: dict[str, Any], result: Tensor) -> None:
+def exponential_ran(_args: tuple[Any, ...], result: Tensor) -> None:
     """An exponential: of scores, if a product of this size ran before."""
     sizes = _SIZES.get()
     count = result.numel()

@@ -23,7 +23,7 @@ from clearhead.trace.watching.doors.happened import (
     sum_and_product_ran,
 )
 from clearhead.trace.watching.doors.sdpa import flash_call, other_device_call
-from clearhead.trace.watching.watchers import is_watching, observe, unobserved
+from clearhead.trace.watching.watchers import is_watching, observe, refuse, unobserved
 
 _KERNELS: dict[str, Callable[..., None]] = {
     "_scaled_dot_product_flash_attention_for_cpu": flash_call,
@@ -32,12 +32,14 @@ _KERNELS: dict[str, Callable[..., None]] = {
     "_scaled_dot_product_cudnn_attention": other_device_call,
     "_native_multi_head_attention": multi_head_call,
     "_transformer_encoder_layer_fwd": encoder_layer_call,
+}
+_COUNTED: dict[str, Callable[[tuple[Any, ...], Any], None]] = {
     "bmm": product_ran,
     "baddbmm": sum_and_product_ran,
     "_softmax": softmax_ran,
     "_log_softmax": softmax_ran,
     "exp": exponential_ran,
-}
+}  # of these only sizes are read: they run often, and must cost next to nothing
 _WHOLE = ("_native_multi_head_attention", "_transformer_encoder_layer_fwd")  # call other kernels
 _AFTER = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 
@@ -56,9 +58,11 @@ class KernelDoor:
             self._open += 1
             if self._open == 1:
                 self._library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
-                for name, observer in _KERNELS.items():
+                hooks = {name: _before(name, observer) for name, observer in _KERNELS.items()}
+                hooks |= {name: _counted(name, count) for name, count in _COUNTED.items()}
+                for name, hook in hooks.items():
                     self._library.impl(  # type: ignore[no-untyped-call]
-                        name, _before(name, observer), "BackendSelect", with_keyset=True
+                        name, hook, "BackendSelect", with_keyset=True
                     )
 
     def close(self) -> None:
@@ -84,6 +88,21 @@ def _before(name: str, observer: Callable[..., None]) -> Callable[..., Any]:
             result = operation.redispatch(keyset & _AFTER, *args, **kwargs)
         if is_watching() and type(args[0]) is torch.Tensor and args[0].device.type != "meta":
             observe(observer, {**dict(zip(names, args, strict=False)), **kwargs}, result)
+        return result
+
+    return run
+
+
+def _counted(name: str, count: Callable[[tuple[Any, ...], Any], None]) -> Callable[..., Any]:
+    redispatch = getattr(torch.ops.aten, name).default._handle.redispatch_boxed
+
+    def run(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        result = redispatch(keyset & _AFTER, *args, **kwargs)
+        if is_watching() and type(args[0]) is torch.Tensor and args[0].device.type != "meta":
+            try:
+                count(args, result)
+            except Exception as error:  # the model goes on
+                refuse(f"counting it failed: {type(error).__name__}")
         return result
 
     return run
