@@ -21,6 +21,7 @@ must know:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -79,7 +80,20 @@ class LayerRecord:
         self._chunks = [
             Chunk(query, key, value, logsum, output, whole, None, value_probe, output_probe)
         ]
-        self.rows, self.keys = query.shape[2], key.shape[2]
+        self._rows, self._keys = query.shape[2], key.shape[2]
+        self.settle: Callable[[], None] = _settled  # adds rows that still wait to be recorded
+
+    @property
+    def rows(self) -> int:
+        """The number of queries."""
+        self.settle()
+        return self._rows
+
+    @property
+    def keys(self) -> int:
+        """The number of keys."""
+        self.settle()
+        return self._keys
 
     def __repr__(self) -> str:
         batch, heads, rows, _ = self.shape
@@ -136,6 +150,7 @@ class LayerRecord:
     @property
     def nbytes(self) -> int:
         """Memory of all tensors but the masks."""
+        self.settle()
         tensors = [getattr(chunk, name) for chunk in self._chunks for name in TENSORS]
         return sum(part.numel() * part.element_size() for part in tensors if part is not None)
 
@@ -182,22 +197,24 @@ class LayerRecord:
     def append(self, chunk: Chunk) -> None:
         """Add the rows of another call, and its new keys."""
         self._chunks.append(chunk)
-        self.rows += chunk.query.shape[2]
-        self.keys += chunk.key.shape[2]
+        self._rows += chunk.query.shape[2]
+        self._keys += chunk.key.shape[2]
 
     def copy(self) -> LayerRecord:
         """Another record with the same rows so far; tensors are shared, as none is written to."""
         now = self._merged()
         tensors = {name: getattr(now, name) for name in TENSORS}
-        return LayerRecord(
+        copied = LayerRecord(
             self.facts, **tensors, sinks=self.sinks, pieces=list(self._pieces),
             head_numbers=self.head_numbers,
         )  # fmt: skip
+        copied.settle = self.settle
+        return copied
 
     def replace_keys(self, key: Tensor, value: Tensor | None, probe: Tensor | None) -> None:
         """All keys anew: rows of different lengths wrote into the middle of their cache."""
         self._chunks = [replace(self._merged(), key=key, value=value, value_probe=probe)]
-        self.keys = key.shape[2]
+        self._keys = key.shape[2]
 
     def forget_padding(self, lengths: Int[Tensor, " batch"]) -> None:
         """Rows that stood at padding, behind each sequence's length, see nothing from now on.
@@ -240,7 +257,7 @@ class LayerRecord:
             part, last = getattr(now, name), keys if name in PER_KEY else rows
             cut[name] = None if part is None else part[:, :, :last]
         self._chunks = [replace(now, **cut)]
-        self.rows, self.keys = rows, keys
+        self._rows, self._keys = rows, keys
 
     def _pieces_of(self, rows: range) -> list[tuple[RowRules, range]]:
         """The pieces that hold these rows, each with the rows as it counts them."""
@@ -255,6 +272,7 @@ class LayerRecord:
 
     def _merged(self) -> Chunk:
         """All chunks concatenated; a sequence that continued another one (beams) gets its past."""
+        self.settle()
         if len(self._chunks) == 1:
             return self._chunks[0]
         chunks, pieces = [self._chunks[-1]], [self._chunks[-1].piece]
@@ -274,6 +292,10 @@ class LayerRecord:
         self._pieces = joined_rules(pieces)
         self._chunks = [concatenated(chunks, self._pieces[0])]
         return self._chunks[0]
+
+
+def _settled() -> None:
+    """Nothing waits."""
 
 
 def _piece_mask(piece: RowRules, batch: int, rows: range, columns: range) -> Tensor | None:

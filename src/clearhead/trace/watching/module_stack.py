@@ -20,7 +20,7 @@ _ATTENTION = re.compile(r"atten|attn", re.IGNORECASE)
 # multihead_attn is what nn.TransformerDecoderLayer calls its attention to the memory.
 _CROSS = re.compile(r"cross|enc_?dec|encoder_attn|^multihead_attn$", re.IGNORECASE)
 _LEAVES = re.compile(r"norm|linear|dropout|embedding|mlp|activation|rotary|gelu|silu|conv\b", re.I)
-_SOURCES = ("key_value_states", "encoder_hidden_states", "context", "memory")
+_SOURCES = frozenset(("key_value_states", "encoder_hidden_states", "context", "memory"))
 _STACK_DEPTH = 60  # Python frames that are searched for a module that has no hook
 
 
@@ -142,7 +142,9 @@ class ModuleStack:
     def _leave(self, frame: Frame) -> None:
         running = _FRAMES.get()
         alone = running and running[-1] is frame
-        _FRAMES.set(running[:-1] if alone else tuple(other for other in running if other is not frame))
+        _FRAMES.set(
+            running[:-1] if alone else tuple(other for other in running if other is not frame)
+        )
         if frame.leave is not None:
             frame.leave()
 
@@ -151,6 +153,7 @@ class ModuleStack:
         is_cross = looks_cross(path, module)
         reads_ids = type(module).__module__ == "clearhead.models.stack"
         may_say = attention or steps
+        usual = Frame(path, module, attention, is_cross, self)  # nothing in it is of one call
 
         def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             try:
@@ -164,13 +167,15 @@ class ModuleStack:
                     self._elsewhere(path)
                 return
             running = _FRAMES.get()
-            outermost = not any(frame.owner is self for frame in running)
+            inside = bool(running) and running[-1].owner is self
+            outermost = not inside and not any(frame.owner is self for frame in running)
             self.forward += outermost
             if outermost or reads_ids:
                 self._entered(path, args, kwargs)
             cross = is_cross or (may_say and _called_cross(path, module, args, kwargs))
-            frame = Frame(path, module, attention, cross, self)
+            frame = usual if cross == is_cross else Frame(path, module, attention, cross, self)
             if steps and self._begin is not None and not _has_own_door(module):
+                frame = Frame(path, module, attention, cross, self)
                 frame.batch = _first_shape(args, kwargs)
                 frame.leave = self._begin()
             _FRAMES.set((*running, frame))
@@ -277,4 +282,6 @@ def _called_cross(
         query = args[0] if args else kwargs.get("query")
         key = args[1] if len(args) > 1 else kwargs.get("key")
         return key is not query and "self" not in path
-    return any(isinstance(kwargs.get(name), Tensor) for name in _SOURCES)
+    return not _SOURCES.isdisjoint(kwargs) and any(
+        isinstance(kwargs.get(name), Tensor) for name in _SOURCES
+    )

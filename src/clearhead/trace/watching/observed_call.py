@@ -30,6 +30,7 @@ class ObservedCall:
     dropout: float = 0.0
     weights: Tensor | None = None  # the model's own, to be compared with ours
     after_dropout: bool = False  # ``weights`` are the ones after dropout
+    unchecked: bool = False  # ``weights`` were not compared with the formula's yet
     repeated: bool = False  # the same weights were seen before, multiplied with something else
     cross: bool = False  # known to be cross-attention
     fused: bool = False  # computed by a fused kernel

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -23,13 +25,28 @@ from clearhead.trace.watching.log_sum_exp import log_sum_exp, plain_sums
 from clearhead.trace.watching.mask_rules import CallRules, RuleCache
 from clearhead.trace.watching.module_stack import Frame, ModuleStack
 from clearhead.trace.watching.observed_call import ObservedCall
-from clearhead.trace.watching.sample_check import formula_weights
+from clearhead.trace.watching.sample_check import checked, formula_weights, matches_model
+from clearhead.trace.watching.step_buffer import Joiner, Step, StepBuffer, by_layer
 from clearhead.trace.watching.stitching import NewRows, Runs
 from clearhead.trace.watching.watched import Watched
-from clearhead.trace.watching.watchers import add_watcher, remove_watcher, watchers
+from clearhead.trace.watching.watchers import (
+    add_watcher,
+    is_observing,
+    observe,
+    remove_watcher,
+    watchers,
+)
 
 DROPOUT_NOTE = "weights before dropout"
 WRITTEN_OVER = "its queries or keys were written over later in the same forward"
+
+
+class Prepared(NamedTuple):
+    """A call as it is about to be recorded."""
+
+    rows: NewRows
+    chosen: list[int] | None  # heads
+    notes: list[str]
 
 
 class Recorder:
@@ -59,7 +76,9 @@ class Recorder:
         self._coverage = Coverage(self._stack)
         self._latest: dict[str, LayerRecord] = {}  # by path
         self._borrowed: list[tuple[Tensor, int, str]] = []  # kept without a copy, and their path
-        self.seen = Watched(self._runs, self._spill, self._coverage)
+        self._steps = StepBuffer()
+        self._settle = _settling(self)
+        self.seen = Watched(self._runs, self._spill, self._coverage, self._settle)
 
     def begin(self) -> None:
         """Be notified of the calls of this context."""
@@ -67,6 +86,7 @@ class Recorder:
 
     def close(self) -> None:
         """Leave the model as it was, and say what was missed."""
+        self.settle()
         self._count_leftovers()
         remove_watcher(self)
         self._stack.close()
@@ -106,7 +126,8 @@ class Recorder:
 
     def keep(self, observed: ObservedCall) -> None:
         """Record one call."""
-        place = (observed.places or {}).get(id(self)) or self._stack.place()
+        place = observed.places.get(id(self)) if observed.places else None
+        place = place or self._stack.place()
         if place is None:
             return  # of some other model
         if torch._C._current_graph_task_id() != -1:
@@ -115,9 +136,71 @@ class Recorder:
             path = f"{place.path}.{observed.inner}" if place.path else observed.inner
             place = replace(place, path=path)
         try:
-            self._keep(place, observed)
+            self._keep_or_wait(place, observed)
         except InputError as fault:
             self.fault = self.fault or fault
+
+    def settle(self) -> None:
+        """Record the steps that wait."""
+        if not self._steps.steps:
+            return
+        if is_observing():
+            self._record_steps()
+        else:
+            observe(self._record_steps)
+
+    def _keep_or_wait(self, place: Frame, observed: ObservedCall) -> None:
+        cross, forward = place.cross or observed.cross, self._stack.forward
+        if self._runs.grows(place.path) and self._steps.take(place, observed, cross, forward):
+            self._coverage.kept[place.path] += 1
+            if self._steps.full:
+                self._record_steps()
+            return
+        self._record_steps()
+        self._keep(place, observed, forward)
+
+    def _record_steps(self) -> None:
+        """All steps of a layer as one call, if that holds for every layer; or one by one."""
+        steps = self._steps.empty()
+        if not steps:
+            return
+        try:
+            joined = self._joined(steps)
+        except Exception:  # then each by itself, with its own reason if it fails again
+            joined = None
+        if joined is not None:
+            for step, observed, prepared in joined:
+                self._add(step.place, observed, step.cross, prepared)
+            return
+        for step in steps:
+            self._record_step(step)
+
+    def _joined(self, steps: list[Step]) -> list[tuple[Step, ObservedCall, Prepared]] | None:
+        joiner, found = Joiner(), []
+        for layer in by_layer(steps):
+            step, observed = layer[-1], joiner.together(layer)
+            self._steps.never.add(step.place.path)  # unless it can be put together
+            if observed is None or (observed.unchecked and not matches_model(observed, full=True)):
+                return None
+            prepared = self._prepared(step.place, observed, step.cross, step.forward)
+            if not prepared.rows.joins or not self._runs.goes_on(step.place.path, prepared.rows):
+                return None
+            self._steps.never.discard(step.place.path)
+            found.append((step, observed, prepared))
+        return found
+
+    def _record_step(self, step: Step) -> None:
+        path = step.place.path
+        if not step.unchanged:
+            self._coverage.refused[path] = WRITTEN_OVER
+            self._runs.drop(path)
+            return
+        try:
+            self._keep(step.place, replace(step.call, calls=0), step.forward)
+        except InputError as fault:
+            self.fault = self.fault or fault
+        except Exception as error:
+            self.refuse(f"recording it failed: {type(error).__name__}", step.place)
 
     def _is_here(self) -> bool:
         return self in watchers()
@@ -149,7 +232,11 @@ class Recorder:
                 self._runs.drop(path)
         self._borrowed.clear()
 
-    def _keep(self, place: Frame, observed: ObservedCall) -> None:
+    def _keep(self, place: Frame, given: ObservedCall, forward: int) -> None:
+        observed = checked(given)
+        if isinstance(observed, str):
+            self.refuse(observed, place)
+            return
         self._coverage.kept[place.path] += observed.calls
         if observed.repeated and place.path in self._latest:
             _note(self._latest[place.path], [DROPOUT_NOTE] if observed.dropout else [])
@@ -159,8 +246,18 @@ class Recorder:
         self._coverage.seen.add(place.path)
         if not self._wanted.keeps(name, place.path) and not self._wanted.may_repeat:
             return
+        self._add(place, observed, cross, self._prepared(place, observed, cross, forward))
+
+    def _prepared(
+        self, place: Frame, observed: ObservedCall, cross: bool, forward: int
+    ) -> Prepared:
+        name = self._names.name(place.path, cross, 0)
         chosen = self._wanted.heads_of(name, observed.query.shape[1])
-        notes, rows = self._new_rows(observed, cross, chosen)
+        notes, rows = self._new_rows(observed, cross, chosen, forward)
+        return Prepared(rows, chosen, notes)
+
+    def _add(self, place: Frame, observed: ObservedCall, cross: bool, prepared: Prepared) -> None:
+        rows, chosen, notes = prepared
         self._path = place.path
 
         def new_record(occurrence: int) -> LayerRecord | None:
@@ -177,7 +274,7 @@ class Recorder:
             _note(record, notes)
 
     def _new_rows(
-        self, observed: ObservedCall, cross: bool, chosen: list[int] | None
+        self, observed: ObservedCall, cross: bool, chosen: list[int] | None, forward: int
     ) -> tuple[list[str], NewRows]:
         """The call as it is recorded: its mask as rules, a log-sum-exp, only the chosen heads."""
         rules = self._rules.of(observed)
@@ -208,7 +305,7 @@ class Recorder:
             None if output is None or not self._values else output.detach(),
             piece,
             cross,
-            self._stack.forward,
+            forward,
             value_probe=project(value) if proven and value is not None else None,
             output_probe=project(output) if proven and output is not None else None,
         )
@@ -242,7 +339,7 @@ class Recorder:
         sinks = observed.sinks
         if sinks is not None:
             sinks = sinks.detach().clone() if chosen is None else sinks.detach()[chosen]
-        return LayerRecord(
+        record = LayerRecord(
             facts,
             self._kept(rows.query),
             self._kept(rows.key),
@@ -255,6 +352,8 @@ class Recorder:
             pieces=[rows.piece],
             head_numbers=None if chosen is None else tuple(chosen),
         )
+        record.settle = self._settle
+        return record
 
     def _kept(self, tensor: Tensor) -> Tensor:
         """The tensor itself if its memory is its own and nobody changes it, otherwise a copy."""
@@ -263,6 +362,18 @@ class Recorder:
         if safe and kept.data_ptr() == tensor.data_ptr() and tensor.numel():
             self._borrowed.append((tensor, tensor._version, self._path))
         return kept
+
+
+def _settling(recorder: Recorder) -> Callable[[], None]:
+    """Its ``settle``, without keeping the recorder: records outlive it."""
+    known = weakref.ref(recorder)
+
+    def settle() -> None:
+        recorder = known()
+        if recorder is not None:
+            recorder.settle()
+
+    return settle
 
 
 def _before_dropout(observed: ObservedCall) -> Tensor:

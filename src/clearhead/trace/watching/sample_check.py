@@ -16,14 +16,22 @@ SAMPLED_ROWS = 5
 MOST_SPELLED = 1 << 24  # weights of one call that may be kept as they came: 64 MB
 
 
-def matches_model(observed: ObservedCall) -> bool:
-    """True if the formula gives the model's own weights."""
+def checked(observed: ObservedCall) -> ObservedCall | str:
+    """The call, with the model's own weights if the formula does not give them; or why not."""
+    if not observed.unchecked:
+        return observed
+    observed = replace(observed, unchecked=False)  # other watchers compare for themselves
+    return observed if matches_model(observed) else spelled_out(observed)
+
+
+def matches_model(observed: ObservedCall, *, full: bool = False) -> bool:
+    """True if the formula gives the model's own weights; ``full``: however many there are."""
     weights = observed.weights
     if weights is None or not _fits(observed) or weights.shape[:3] != observed.query.shape[:3]:
         return False
     queries, keys = observed.sizes
     limit = TOLERANCE.get(observed.dtype or observed.query.dtype, 1e-5)
-    if weights.numel() <= FULL:
+    if full or weights.numel() <= FULL:
         runs = [range(queries)]
     else:
         places = {round(i * (queries - 1) / (SAMPLED_ROWS - 1)) for i in range(SAMPLED_ROWS)}

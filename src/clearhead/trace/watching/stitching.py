@@ -42,6 +42,12 @@ class NewRows:
         """The number of keys before those of the new rows."""
         return self.key.shape[2] - self.query.shape[2]
 
+    @property
+    def joins(self) -> bool:
+        """True if its rules are those of plain rows, to which later rows are simply added."""
+        mask = self.piece.mask
+        return self.piece.bias is None and (mask is None or mask.dense is None)
+
     def chunk(self, known: int, parents: Parents, keep: Keep) -> Chunk:
         """The part that a record does not have yet: the rows, and the keys from ``known`` on."""
         value = None if self.value is None else keep(self.value[:, :, known:])
@@ -267,6 +273,18 @@ class Runs:
             self._growing[path, occurrence] = GrowingRecord(record, rows, leads=not self.records)
             self.records.append(record)
         return record
+
+    def grows(self, path: str) -> bool:
+        """True if the latest run has one record of a module, which later calls may continue."""
+        return (path, 0) in self._growing and (path, 1) not in self._growing
+
+    def goes_on(self, path: str, rows: NewRows) -> bool:
+        """True if a call continues the record of a module, and nothing else changes."""
+        growing = self._growing.get((path, 0))
+        found = None if growing is None else continuation(growing, rows)
+        if found is None or found.cropped:
+            return False
+        return found.order is None and found.lengths is None
 
     def parents_of(self, forward: int) -> Int[Tensor, " batch"] | None:
         """The earlier sequence that each sequence of a forward continues; None: its own."""

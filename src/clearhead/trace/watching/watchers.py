@@ -73,14 +73,30 @@ def is_watching() -> bool:
     return bool(_WATCHERS.get()) and not _BUSY.get() and not OBSERVERS.computing
 
 
+def is_observing() -> bool:
+    """True while an observer computes something of its own."""
+    return _BUSY.get()
+
+
 def notify(observed: ObservedCall) -> None:
     """Pass a call to every watcher, or to the outer door that collects calls."""
+    if not collect(observed):
+        for watcher in watchers():
+            watcher.keep(observed)
+
+
+def collect(observed: ObservedCall) -> bool:
+    """Pass a call to the outer door that collects calls; False if there is none."""
     collected = _COLLECTED.get()
-    if collected is not None:
-        collected.append(observed)
-        return
-    for watcher in watchers():
-        watcher.keep(observed)
+    if collected is None:
+        return False
+    collected.append(observed)
+    return True
+
+
+def is_collecting() -> bool:
+    """True inside of a door that will describe what runs there."""
+    return _COLLECTED.get() is not None
 
 
 def refuse(reason: str) -> None:
@@ -133,10 +149,10 @@ def observe(action: Callable[..., Any], *args: Any) -> Any:
         return None
     token = _BUSY.set(True)
     try:
-        with torch.no_grad(), torch._C.DisableTorchFunction():
-            if not torch.is_autocast_enabled("cpu"):
+        with torch._C.DisableTorchFunction():
+            if not torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu"):
                 return action(*args)
-            with torch.autocast("cpu", enabled=False):
+            with torch.no_grad(), torch.autocast("cpu", enabled=False):
                 return action(*args)
     except Exception as error:
         first = (str(error).splitlines() or [""])[0][:120]
