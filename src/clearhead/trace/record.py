@@ -29,7 +29,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from clearhead.trace.chunks import PER_KEY, TENSORS, Chunk, concatenated, reordered
+from clearhead.trace.chunks import PER_KEY, TENSORS, Chunk, LaterSums, concatenated, reordered
 from clearhead.trace.row_joins import joined_rules
 from clearhead.trace.row_rules import RowRules, crop_keys
 
@@ -63,7 +63,7 @@ class LayerRecord:
         facts: LayerFacts,
         query: Float[Tensor, "batch head query key_dim"],
         key: Float[Tensor, "batch kv_head key key_dim"],
-        logsum: Float[Tensor, "batch head query"],
+        logsum: Float[Tensor, "batch head query"] | LaterSums,
         *,
         value: Float[Tensor, "batch kv_head key value_dim"] | None = None,
         output: Float[Tensor, "batch head query value_dim"] | None = None,
@@ -151,8 +151,7 @@ class LayerRecord:
     def nbytes(self) -> int:
         """Memory of all tensors but the masks."""
         self.settle()
-        tensors = [getattr(chunk, name) for chunk in self._chunks for name in TENSORS]
-        return sum(part.numel() * part.element_size() for part in tensors if part is not None)
+        return sum(chunk.nbytes for chunk in self._chunks)
 
     def head_index(self, number: int) -> int | None:
         """Where the model's head stands along the head axis; None if it was not kept."""
@@ -184,7 +183,8 @@ class LayerRecord:
         pieces = self._pieces_of(rows)
         if all(piece.bias is None for piece, _ in pieces):
             return None
-        like = self._chunks[0].logsum
+        like = self._chunks[0].query
+        like = like.new_zeros((), dtype=torch.promote_types(like.dtype, torch.float32))
         return _stacked(
             [
                 like.new_zeros(1, len(span), len(columns))
@@ -213,7 +213,7 @@ class LayerRecord:
 
     def replace_keys(self, key: Tensor, value: Tensor | None, probe: Tensor | None) -> None:
         """All keys anew: rows of different lengths wrote into the middle of their cache."""
-        self._chunks = [replace(self._merged(), key=key, value=value, value_probe=probe)]
+        self._chunks = [self._merged().changed(key=key, value=value, value_probe=probe)]
         self._keys = key.shape[2]
 
     def forget_padding(self, lengths: Int[Tensor, " batch"]) -> None:
@@ -240,7 +240,7 @@ class LayerRecord:
             for part in (now.output, now.output_probe)
         )
         logsum = now.logsum.masked_fill(rows, 0.0)
-        self._chunks = [replace(now, logsum=logsum, output=output, output_probe=probe)]
+        self._chunks = [now.changed(logsum=logsum, output=output, output_probe=probe)]
 
     def truncate(self, rows: int, keys: int) -> None:
         """Forget later rows and keys: the model's cache was cropped."""
@@ -256,7 +256,7 @@ class LayerRecord:
         for name in TENSORS:
             part, last = getattr(now, name), keys if name in PER_KEY else rows
             cut[name] = None if part is None else part[:, :, :last]
-        self._chunks = [replace(now, **cut)]
+        self._chunks = [now.changed(**cut)]
         self._rows, self._keys = rows, keys
 
     def _pieces_of(self, rows: range) -> list[tuple[RowRules, range]]:

@@ -88,14 +88,13 @@ class ModuleStack:
         self._entered, self._begin = entered, begin
         self._is_here, self._elsewhere = is_here, elsewhere
         self._handles: list[RemovableHandle | WrappedForward] = []
+        modules = list(model.named_modules())
         self._hookless = [
-            path
-            for path, module in model.named_modules()
-            if isinstance(module, nn.TransformerEncoderLayer)
+            path for path, module in modules if isinstance(module, nn.TransformerEncoderLayer)
         ]  # a hook on any of their modules would make them leave their fast path
-        self._paths = {id(module): path for path, module in model.named_modules()}
+        self._paths = {id(module): path for path, module in modules}
         stacks = _stacks(self.attention)
-        for path, module in model.named_modules():
+        for path, module in modules:
             steps = _steps_out(module, path in self.attention)
             if steps or path in self.attention or path in stacks:
                 self._hook(path, module, steps)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from clearhead.errors import InputError
+from clearhead.trace.chunks import LaterSums
 from clearhead.trace.probes import project
 from clearhead.trace.record import LayerFacts, LayerRecord
 from clearhead.trace.row_rules import crop_keys, filled_keys, is_causal
@@ -21,7 +22,7 @@ from clearhead.trace.watching.doors.unfused import follow_steps
 from clearhead.trace.watching.input_ids import InputIds
 from clearhead.trace.watching.layer_filter import LayerFilter
 from clearhead.trace.watching.layer_names import LayerNames
-from clearhead.trace.watching.log_sum_exp import log_sum_exp, plain_sums
+from clearhead.trace.watching.log_sum_exp import later_sums, log_sum_exp, plain_sums
 from clearhead.trace.watching.mask_rules import CallRules, RuleCache
 from clearhead.trace.watching.module_stack import Frame, ModuleStack
 from clearhead.trace.watching.observed_call import ObservedCall
@@ -278,10 +279,14 @@ class Recorder:
     ) -> tuple[list[str], NewRows]:
         """The call as it is recorded: its mask as rules, a log-sum-exp, only the chosen heads."""
         rules = self._rules.of(observed)
-        logsum = log_sum_exp(observed) if observed.logsum is None else observed.logsum.detach()
-        query, logsum = _with_uniform_rows(observed.query.detach(), logsum, rules)
-        logsum = _with_nan_rows(observed, logsum)
-        piece = rules.piece
+        piece, query = rules.piece, observed.query.detach()
+        logsum: Tensor | LaterSums
+        if chosen is None and _follow_from_rules(observed, rules):
+            logsum = later_sums(query, observed.key.detach(), piece, observed)
+        else:
+            sums = log_sum_exp(observed) if observed.logsum is None else observed.logsum.detach()
+            query, sums = _with_uniform_rows(query, sums, rules)
+            logsum = _with_nan_rows(observed, sums)
         key, value, output = observed.key.detach(), observed.value, observed.output
         value = None if value is None else value.detach()
         filled = None if cross else filled_keys(piece)
@@ -295,6 +300,7 @@ class Recorder:
             heads = observed.query.shape[1]
             value, output = (_of_heads(part, chosen, heads) for part in (value, output))
             query, key = _some_heads(query, chosen, heads), _some_heads(key, chosen, heads)
+            assert isinstance(logsum, Tensor)
             logsum, piece = logsum[:, chosen], piece.heads(chosen)
         proven = output is not None and value is not None
         rows = NewRows(
@@ -339,11 +345,16 @@ class Recorder:
         sinks = observed.sinks
         if sinks is not None:
             sinks = sinks.detach().clone() if chosen is None else sinks.detach()[chosen]
+        query, key, logsum = self._kept(rows.query), self._kept(rows.key), rows.logsum
+        if isinstance(logsum, LaterSums):
+            logsum = later_sums(query, key, rows.piece, observed)
+        else:
+            logsum = self._kept(logsum)
         record = LayerRecord(
             facts,
-            self._kept(rows.query),
-            self._kept(rows.key),
-            self._kept(rows.logsum),
+            query,
+            key,
+            logsum,
             value=None if rows.value is None else self._kept(rows.value),
             output=None if rows.output is None else self._kept(rows.output),
             value_probe=rows.value_probe,
@@ -407,6 +418,16 @@ def _is_safe(tensor: Tensor) -> bool:
     if tensor.is_inference() or tensor._version > 0:
         return False
     return tensor.untyped_storage().nbytes() <= 1.25 * tensor.nbytes
+
+
+def _follow_from_rules(observed: ObservedCall, rules: CallRules) -> bool:
+    """True if the sums can be computed later, from queries, keys and plain rules alone."""
+    piece, output = rules.piece, observed.output
+    if observed.logsum is not None or rules.uniform is not None or rules.blind:
+        return False
+    if piece.bias is not None or (piece.mask is not None and piece.mask.dense is not None):
+        return False
+    return filled_keys(piece) is None and (output is None or not bool(output.isnan().any()))
 
 
 def _with_nan_rows(observed: ObservedCall, logsum: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from clearhead.trace.chunks import Chunk, Parents
+from clearhead.trace.chunks import Chunk, LaterSums, Parents
 from clearhead.trace.record import LayerRecord
 from clearhead.trace.row_rules import RowMask, RowRules
 
@@ -29,7 +29,7 @@ class NewRows:
     query: Float[Tensor, "batch head query key_dim"]
     key: Float[Tensor, "batch kv_head key key_dim"]
     value: Float[Tensor, "batch kv_head key value_dim"] | None
-    logsum: Float[Tensor, "batch head query"]
+    logsum: Float[Tensor, "batch head query"] | LaterSums
     output: Float[Tensor, "batch head query value_dim"] | None
     piece: RowRules
     cross: bool
@@ -53,11 +53,12 @@ class NewRows:
         value = None if self.value is None else keep(self.value[:, :, known:])
         output = None if self.output is None else keep(self.output)
         probe = self.value_probe
+        sums = self.logsum.tensor() if isinstance(self.logsum, LaterSums) else self.logsum
         return Chunk(
             keep(self.query),
             keep(self.key[:, :, known:]),
             value,
-            keep(self.logsum),
+            keep(sums),
             output,
             self.piece,
             parents,

@@ -9,6 +9,7 @@ looks at it afterwards. Python code cannot notice it, so no model leaves its fas
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -72,10 +73,7 @@ class KernelDoor:
         with self._lock:
             self._open += 1
             if self._open == 1:
-                hooks = {name: _fused(name, describe) for name, describe in _FUSED.items()}
-                hooks |= {name: _whole(name, observer) for name, observer in _WHOLE.items()}
-                hooks |= {name: _counted(name, count) for name, count in _SOFTMAXES.items()}
-                self._library = _installed(hooks)
+                self._library = _installed(_hooks())
                 PRODUCTS.begin(self._count_products)
 
     def close(self) -> None:
@@ -89,12 +87,22 @@ class KernelDoor:
 
     def _count_products(self, on: bool) -> None:
         if on and self._products is None:
-            self._products = _installed(
-                {name: _counted(name, count) for name, count in _PRODUCTS.items()}
-            )
+            self._products = _installed(_product_hooks())
         elif not on and self._products is not None:
             self._products._destroy()  # type: ignore[no-untyped-call]
             self._products = None
+
+
+@functools.cache
+def _hooks() -> dict[str, _Hook]:
+    hooks = {name: _fused(name, describe) for name, describe in _FUSED.items()}
+    hooks |= {name: _whole(name, observer) for name, observer in _WHOLE.items()}
+    return hooks | {name: _counted(name, count) for name, count in _SOFTMAXES.items()}
+
+
+@functools.cache
+def _product_hooks() -> dict[str, _Hook]:
+    return {name: _counted(name, count) for name, count in _PRODUCTS.items()}
 
 
 def _installed(hooks: dict[str, _Hook]) -> torch.library.Library:
