@@ -152,6 +152,9 @@ class Recorder:
 
     def _keep_or_wait(self, place: Frame, observed: ObservedCall) -> None:
         cross, forward = place.cross or observed.cross, self._stack.forward
+        if self._runs.passes(place.path, observed.key, observed.query.shape[2], forward):
+            self._coverage.kept[place.path] += observed.calls
+            return
         if self._runs.grows(place.path) and self._steps.take(place, observed, cross, forward):
             self._coverage.kept[place.path] += 1
             if self._steps.full:
@@ -243,16 +246,14 @@ class Recorder:
             _note(self._latest[place.path], [DROPOUT_NOTE] if observed.dropout else [])
             return
         cross = place.cross or observed.cross
-        name = self._names.name(place.path, cross, 0)
         self._coverage.seen.add(place.path)
-        if not self._wanted.keeps(name, place.path) and not self._wanted.may_repeat:
-            return
         self._add(place, observed, cross, self._prepared(place, observed, cross, forward))
 
     def _prepared(
         self, place: Frame, observed: ObservedCall, cross: bool, forward: int
     ) -> Prepared:
-        name = self._names.name(place.path, cross, 0)
+        occurrence = self._runs.occurrence(place.path, forward)
+        name = self._names.name(place.path, cross, occurrence)
         chosen = self._wanted.heads_of(name, observed.query.shape[1])
         notes, rows = self._new_rows(observed, cross, chosen, forward)
         return Prepared(rows, chosen, notes)

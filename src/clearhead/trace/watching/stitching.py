@@ -95,6 +95,23 @@ class GrowingRecord:
         )
 
 
+class PassedOver:
+    """The calls of a layer that is not wanted: counted, so that later ones keep their names."""
+
+    def __init__(self, rows: NewRows) -> None:
+        self.forward, self._last_key = rows.forward, rows.key[:, :, -1].clone()
+
+    def takes(self, key: Tensor, queries: int, forward: int) -> bool:
+        """True if a call is one of this layer: of another forward, or going on in the same."""
+        if forward == self.forward:
+            before = key[:, :, key.shape[2] - queries - 1]
+            goes_on = key.shape[2] > queries and before.shape == self._last_key.shape
+            if not goes_on or not torch.equal(before, self._last_key):
+                return False
+        self.forward, self._last_key = forward, key[:, :, -1].clone()
+        return True
+
+
 @dataclass(frozen=True)
 class Continuation:
     """How a call continues a record."""
@@ -242,6 +259,7 @@ class Runs:
         self.records: list[LayerRecord] = []  # of the latest run; this very list grows
         self.earlier: list[list[LayerRecord]] = []
         self._growing: dict[tuple[str, int], GrowingRecord] = {}  # by path and occurrence
+        self._passed: dict[tuple[str, int], PassedOver] = {}
         self.first_forward = 0  # in which the latest run began
         self._parents: dict[int, Parents] = {}  # by forward
         self._forked = -1  # the forward in which a cropped run was copied last
@@ -256,7 +274,16 @@ class Runs:
         """
         parents = self._parents.setdefault(rows.forward, Parents())
         occurrence = 0
-        while (growing := self._growing.get((path, occurrence))) is not None:
+        while True:
+            passed = self._passed.get((path, occurrence))
+            if passed is not None:
+                if passed.takes(rows.key, rows.query.shape[2], rows.forward):
+                    return None
+                occurrence += 1
+                continue
+            growing = self._growing.get((path, occurrence))
+            if growing is None:
+                break
             found = continuation(growing, rows)
             if found is not None:
                 if found.cropped:
@@ -273,11 +300,32 @@ class Runs:
         if record is not None:
             self._growing[path, occurrence] = GrowingRecord(record, rows, leads=not self.records)
             self.records.append(record)
+        else:
+            self._passed[path, occurrence] = PassedOver(rows)
         return record
+
+    def passes(self, path: str, key: Tensor, queries: int, forward: int) -> bool:
+        """True if a call belongs to a layer that is not wanted: nothing need be computed for it."""
+        occurrence = 0
+        while (passed := self._passed.get((path, occurrence))) is not None:
+            if passed.takes(key.detach(), queries, forward):
+                return True
+            occurrence += 1
+        return False
+
+    def occurrence(self, path: str, forward: int) -> int:
+        """Which call of a module in this forward the next one is, by those that there were."""
+        number = 0
+        while True:
+            held = self._growing.get((path, number)) or self._passed.get((path, number))
+            if held is None or held.forward != forward:
+                return number
+            number += 1
 
     def grows(self, path: str) -> bool:
         """True if the latest run has one record of a module, which later calls may continue."""
-        return (path, 0) in self._growing and (path, 1) not in self._growing
+        known = (path, 0) in self._growing
+        return known and (path, 1) not in self._growing and (path, 1) not in self._passed
 
     def goes_on(self, path: str, rows: NewRows) -> bool:
         """True if a call continues the record of a module, and nothing else changes."""
@@ -298,7 +346,7 @@ class Runs:
 
     def forget(self) -> None:
         """Keep nothing of any run."""
-        for held in (self.records, self.earlier, self._growing, self._parents):
+        for held in (self.records, self.earlier, self._growing, self._passed, self._parents):
             held.clear()
 
     def _fork(self, forward: int) -> None:
