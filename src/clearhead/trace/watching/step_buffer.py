@@ -182,26 +182,23 @@ def _alike(one: Tensor | None, other: Tensor | None) -> bool:
 
 
 def _one_past(calls: list[ObservedCall]) -> bool:
-    """True if the last step has the keys and values of every step: its own and the one before."""
-    last, steps = calls[-1], len(calls)
-    key, value = last.key, last.value
+    """True if the last step has the keys and values that every step had, or brought."""
+    key, value = calls[-1].key, calls[-1].value
+    first, steps = calls[0].key.shape[2], len(calls)
     if key.shape[0] > 1:  # two sequences may end in the same token: compare all
-        return all(torch.equal(call.key, key[:, :, : call.key.shape[2]]) for call in calls)
-    first = calls[0].key.shape[2] - 2
-    ends = torch.cat([call.key.narrow(2, first + n, 2) for n, call in enumerate(calls)], dim=2)
-    # Windows of two keys, one further on for each step.
-    windows = key.narrow(2, first, steps + 1).unfold(2, 2, 1).permute(0, 1, 2, 4, 3)
-    if value is None or not torch.equal(ends, windows.flatten(2, 3)):
+        same = all(torch.equal(call.key, key[:, :, : call.key.shape[2]]) for call in calls)
+    else:  # the key before and its own: windows of two, one further on for each step
+        ends = [call.key.narrow(2, first - 2 + n, 2) for n, call in enumerate(calls)]
+        windows = key.narrow(2, first - 2, steps + 1).unfold(2, 2, 1).transpose(3, 4)
+        same = torch.equal(torch.cat(ends, dim=2), windows.flatten(2, 3))
+    brought = [
+        call.value.narrow(2, first - 1 + n, 1)
+        for n, call in enumerate(calls)
+        if call.value is not None
+    ]
+    if not same or value is None:
         return False
-    brought = torch.cat(
-        [
-            call.value.narrow(2, first + 1 + n, 1)
-            for n, call in enumerate(calls)
-            if call.value is not None
-        ],
-        dim=2,
-    )
-    return torch.equal(brought, value.narrow(2, first + 1, steps))
+    return torch.equal(torch.cat(brought, dim=2), value.narrow(2, first - 1, steps))
 
 
 def _row_after_row(rows: list[Tensor | None]) -> Tensor | None:
