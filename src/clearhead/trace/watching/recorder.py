@@ -14,7 +14,7 @@ from clearhead.errors import InputError
 from clearhead.trace.chunks import LaterSums
 from clearhead.trace.probes import project
 from clearhead.trace.record import LayerFacts, LayerRecord
-from clearhead.trace.row_rules import crop_keys, filled_keys, is_causal
+from clearhead.trace.row_rules import RowRules, crop_keys, filled_keys, is_causal
 from clearhead.trace.spill import Spill
 from clearhead.trace.watching.coverage import Coverage
 from clearhead.trace.watching.doors.happened import forget_sizes
@@ -77,6 +77,7 @@ class Recorder:
         self._coverage = Coverage(self._stack)
         self._latest: dict[str, LayerRecord] = {}  # by path
         self._borrowed: list[tuple[Tensor, int, str]] = []  # kept without a copy, and their path
+        self._causal: tuple[RowRules | None, bool] = (None, False)  # the latest rules
         self._steps = StepBuffer()
         self._settle = _settling(self)
         self.seen = Watched(self._runs, self._spill, self._coverage, self._settle)
@@ -271,9 +272,15 @@ class Recorder:
         record = self._runs.add(place.path, rows, self._kept, new_record)
         if record is not None:
             self._latest[place.path] = record
-            if record.facts.causal and not is_causal(rows.piece):
+            if record.facts.causal and not self._is_causal(rows.piece):
                 record.facts = replace(record.facts, causal=False)
             _note(record, notes)
+
+    def _is_causal(self, piece: RowRules) -> bool:
+        """Layers share their rules: one answer does for all of them."""
+        if piece is not self._causal[0]:
+            self._causal = (piece, is_causal(piece))
+        return self._causal[1]
 
     def _new_rows(
         self, observed: ObservedCall, cross: bool, chosen: list[int] | None, forward: int
