@@ -9,6 +9,10 @@ other: what memory a process finds decides over as much as a quarter of its time
 are the medians of all rounds; memory is the highest above what was held before, in a run of its
 own, the median of processes.
 
+Generation: a small Llama of transformers with random weights writes 60 tokens after a prompt of 16,
+plain and watched, call by call in turns, and reads 256 tokens in one forward. Steps take so little
+time that the ratio of each pair of calls is what counts.
+
 Looking: one causal head of random numbers, width 64: a row, a tile and the whole map, against
 torch's flash forward of the same head.
 """
@@ -53,6 +57,7 @@ _FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
 
 ABOUT = {
     "forward": "SmolLM2, batch 1, float32.",
+    "generation": "Llama of transformers, random weights, batch 1, float32.",
     "heads": f"One causal head of random numbers, width {WIDTH}.",
 }
 
@@ -284,6 +289,71 @@ def _against_eager(tokens: int, processes: Mapping[str, list[Measured]]) -> str:
     return f"At {tokens:,} tokens eager takes {' and '.join(parts)}."
 
 
+SHAPES = {  # layers, width, heads, heads of the keys
+    "6 layers, width 256": (6, 256, 8, 4),
+    "12 layers, width 576": (12, 576, 9, 3),
+}
+PROMPT, NEW, READ = 16, 60, 256  # tokens
+PAIRS = 15  # of a plain and a watched call
+
+
+def small_llama(shape: tuple[int, int, int, int], attention: str) -> Any:
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    layers, width, heads, kv_heads = shape
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=8000, hidden_size=width, intermediate_size=width * 8 // 3,
+        num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=kv_heads,
+        attn_implementation=attention,
+    )  # fmt: skip
+    return transformers.LlamaForCausalLM(config).eval()
+
+
+def steps_of(model: Any) -> Works:
+    """What is measured of a model: many steps, and one forward."""
+    torch.manual_seed(1)
+    prompt, text = torch.randint(3, 8000, (1, PROMPT)), torch.randint(3, 8000, (1, READ))
+    once = {"max_new_tokens": NEW, "min_new_tokens": NEW, "do_sample": False, "pad_token_id": 0}
+    return {
+        f"{NEW} tokens written": partial(model.generate, prompt, **once),
+        f"{READ} tokens read": partial(model, text, use_cache=False),
+    }
+
+
+def generating(pairs: int) -> str:
+    """Plain and watched in turns; the ratio is the median of the pairs' ratios."""
+    rows = []
+    for title, shape in SHAPES.items():
+        for attention in ("sdpa", "eager"):
+            model = small_llama(shape, attention)
+            for what, work in steps_of(model).items():
+                plain, seen = Runs(work), Runs(partial(watched, model, work))
+                with torch.no_grad():
+                    for one in (plain, seen):
+                        one.work()  # warm
+                    for _ in range(pairs):
+                        plain.measure_time()
+                        seen.measure_time()
+                taken = [Measured(one.seconds, 0, None) for one in (plain, seen)]
+                ratios = sorted(b / a for a, b in zip(plain.seconds, seen.seconds, strict=True))
+                quarter = len(ratios) // 4
+                spread = f"{ratios[quarter]:.2f}–{ratios[-1 - quarter]:.2f}"
+                rows.append(
+                    [
+                        title, attention, what, *(seconds(one.usual) for one in taken),
+                        f"{taken[1].ratio(taken[0]):.2f}×", spread,
+                        f"{min(seen.seconds) / min(plain.seconds):.2f}×",
+                    ]
+                )  # fmt: skip
+                print("  " + ", ".join(rows[-1]), flush=True)
+    header = [
+        "Llama", "attention", "", "plain", "watched", "ratio", "middle half", "of the quickest",
+    ]  # fmt: skip
+    return table(header, rows)
+
+
 def synthetic_head(length: int) -> tuple[Any, Callable[[], object]]:
     """A causal head as watch would have kept it, and its flash forward."""
     from clearhead.trace import LayerFacts, LayerRecord, Seen
@@ -335,7 +405,7 @@ def looking(lengths: list[int]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="short lengths only")
-    parser.add_argument("--only", choices=["forward", "heads"], help="one of the two parts")
+    parser.add_argument("--only", choices=list(ABOUT), help="one of the parts")
     parser.add_argument("--publish", action="store_true", help="write docs/benchmarks.md")
     parser.add_argument("--model", choices=list(MODELS), help=argparse.SUPPRESS)
     parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
@@ -348,6 +418,7 @@ def main() -> None:
     heads = [8192] if given.quick else [8192, 32768, 131072]
     parts: dict[str, Callable[[], str]] = {
         "forward": partial(watching, lengths),
+        "generation": partial(generating, 5 if given.quick else PAIRS),
         "heads": partial(looking, heads),
     }
     for name, part in parts.items():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from clearhead.trace.chunks import Chunk, Parents, concatenated, reordered
+from clearhead.trace.chunks import Chunk, LaterSums, Parents, concatenated, reordered
 from clearhead.trace.row_rules import RowRules
 
 
@@ -48,3 +48,18 @@ def test_order_is_filled_while_the_step_runs() -> None:
     assert chunk(1, 0).order is None and given.order is None
     parents.order = torch.tensor([1, 1, 0])
     assert given.order is parents.order
+
+
+def test_sums_that_come_later_are_computed_once_when_somebody_asks() -> None:
+    asked: list[int] = []
+
+    def compute() -> Tensor:
+        asked.append(1)
+        return torch.ones(3, 4, 2)
+
+    now = chunk(2, 0)
+    later = now.changed(logsum=LaterSums((3, 4, 2), compute))
+    assert later.nbytes == now.nbytes and not asked
+    assert torch.equal(later.logsum, torch.ones(3, 4, 2)) and later.logsum is later.logsum
+    both = concatenated([later, now], now.piece)
+    assert len(asked) == 1 and torch.equal(both.logsum[:, :, :2], later.logsum)

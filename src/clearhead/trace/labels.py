@@ -21,6 +21,8 @@ class Labels:
     def of(self, record: LayerRecord) -> tuple[tuple[Passage, ...], tuple[Passage, ...]]:
         """A layer's row and column labels, one for each sequence; empty where they are unknown."""
         facts, rows, keys = record.facts, record.query.shape[2], record.key.shape[2]
+        if facts.name[0] in "VA":  # images and sound have no tokens
+            return (), ()
         if facts.kind == "cross":
             return (
                 _all_fitted(record, self.passages, rows, "rows"),

@@ -21,6 +21,7 @@ must know:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -28,7 +29,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from clearhead.trace.chunks import PER_KEY, TENSORS, Chunk, concatenated, reordered
+from clearhead.trace.chunks import PER_KEY, TENSORS, Chunk, LaterSums, concatenated, reordered
 from clearhead.trace.row_joins import joined_rules
 from clearhead.trace.row_rules import RowRules, crop_keys
 
@@ -62,7 +63,7 @@ class LayerRecord:
         facts: LayerFacts,
         query: Float[Tensor, "batch head query key_dim"],
         key: Float[Tensor, "batch kv_head key key_dim"],
-        logsum: Float[Tensor, "batch head query"],
+        logsum: Float[Tensor, "batch head query"] | LaterSums,
         *,
         value: Float[Tensor, "batch kv_head key value_dim"] | None = None,
         output: Float[Tensor, "batch head query value_dim"] | None = None,
@@ -79,7 +80,20 @@ class LayerRecord:
         self._chunks = [
             Chunk(query, key, value, logsum, output, whole, None, value_probe, output_probe)
         ]
-        self.rows, self.keys = query.shape[2], key.shape[2]
+        self._rows, self._keys = query.shape[2], key.shape[2]
+        self.settle: Callable[[], None] = _settled  # adds rows that still wait to be recorded
+
+    @property
+    def rows(self) -> int:
+        """The number of queries."""
+        self.settle()
+        return self._rows
+
+    @property
+    def keys(self) -> int:
+        """The number of keys."""
+        self.settle()
+        return self._keys
 
     def __repr__(self) -> str:
         batch, heads, rows, _ = self.shape
@@ -136,8 +150,8 @@ class LayerRecord:
     @property
     def nbytes(self) -> int:
         """Memory of all tensors but the masks."""
-        tensors = [getattr(chunk, name) for chunk in self._chunks for name in TENSORS]
-        return sum(part.numel() * part.element_size() for part in tensors if part is not None)
+        self.settle()
+        return sum(chunk.nbytes for chunk in self._chunks)
 
     def head_index(self, number: int) -> int | None:
         """Where the model's head stands along the head axis; None if it was not kept."""
@@ -169,7 +183,8 @@ class LayerRecord:
         pieces = self._pieces_of(rows)
         if all(piece.bias is None for piece, _ in pieces):
             return None
-        like = self._chunks[0].logsum
+        like = self._chunks[0].query
+        like = like.new_zeros((), dtype=torch.promote_types(like.dtype, torch.float32))
         return _stacked(
             [
                 like.new_zeros(1, len(span), len(columns))
@@ -182,22 +197,24 @@ class LayerRecord:
     def append(self, chunk: Chunk) -> None:
         """Add the rows of another call, and its new keys."""
         self._chunks.append(chunk)
-        self.rows += chunk.query.shape[2]
-        self.keys += chunk.key.shape[2]
+        self._rows += chunk.query.shape[2]
+        self._keys += chunk.key.shape[2]
 
     def copy(self) -> LayerRecord:
         """Another record with the same rows so far; tensors are shared, as none is written to."""
         now = self._merged()
         tensors = {name: getattr(now, name) for name in TENSORS}
-        return LayerRecord(
+        copied = LayerRecord(
             self.facts, **tensors, sinks=self.sinks, pieces=list(self._pieces),
             head_numbers=self.head_numbers,
         )  # fmt: skip
+        copied.settle = self.settle
+        return copied
 
     def replace_keys(self, key: Tensor, value: Tensor | None, probe: Tensor | None) -> None:
         """All keys anew: rows of different lengths wrote into the middle of their cache."""
-        self._chunks = [replace(self._merged(), key=key, value=value, value_probe=probe)]
-        self.keys = key.shape[2]
+        self._chunks = [self._merged().changed(key=key, value=value, value_probe=probe)]
+        self._keys = key.shape[2]
 
     def forget_padding(self, lengths: Int[Tensor, " batch"]) -> None:
         """Rows that stood at padding, behind each sequence's length, see nothing from now on.
@@ -223,7 +240,7 @@ class LayerRecord:
             for part in (now.output, now.output_probe)
         )
         logsum = now.logsum.masked_fill(rows, 0.0)
-        self._chunks = [replace(now, logsum=logsum, output=output, output_probe=probe)]
+        self._chunks = [now.changed(logsum=logsum, output=output, output_probe=probe)]
 
     def truncate(self, rows: int, keys: int) -> None:
         """Forget later rows and keys: the model's cache was cropped."""
@@ -239,8 +256,8 @@ class LayerRecord:
         for name in TENSORS:
             part, last = getattr(now, name), keys if name in PER_KEY else rows
             cut[name] = None if part is None else part[:, :, :last]
-        self._chunks = [replace(now, **cut)]
-        self.rows, self.keys = rows, keys
+        self._chunks = [now.changed(**cut)]
+        self._rows, self._keys = rows, keys
 
     def _pieces_of(self, rows: range) -> list[tuple[RowRules, range]]:
         """The pieces that hold these rows, each with the rows as it counts them."""
@@ -255,6 +272,7 @@ class LayerRecord:
 
     def _merged(self) -> Chunk:
         """All chunks concatenated; a sequence that continued another one (beams) gets its past."""
+        self.settle()
         if len(self._chunks) == 1:
             return self._chunks[0]
         chunks, pieces = [self._chunks[-1]], [self._chunks[-1].piece]
@@ -274,6 +292,10 @@ class LayerRecord:
         self._pieces = joined_rules(pieces)
         self._chunks = [concatenated(chunks, self._pieces[0])]
         return self._chunks[0]
+
+
+def _settled() -> None:
+    """Nothing waits."""
 
 
 def _piece_mask(piece: RowRules, batch: int, rows: range, columns: range) -> Tensor | None:

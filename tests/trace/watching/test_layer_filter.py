@@ -11,7 +11,7 @@ from clearhead.trace.watching.layer_filter import LayerFilter
 def test_without_a_choice_everything_is_kept() -> None:
     everything = LayerFilter(None, None)
     assert everything.keeps("L3", "blocks.3") and everything.heads_of("L3", 7) is None
-    assert not everything.may_repeat and everything.missing(["L0"], []) == []
+    assert everything.missing(["L0"], []) == []
 
 
 @pytest.mark.parametrize("layers", [3, "L3", "blocks.3", [1, "L3"], ["blocks.3"]])
@@ -28,7 +28,7 @@ def test_heads_by_number_and_name() -> None:
     wanted = LayerFilter(None, [1, "L3H5"])
     assert wanted.heads_of("L3", 7) == [1, 5] and wanted.heads_of("L0", 7) == [1]
     named = LayerFilter(None, "L3H5")
-    assert named.keeps("L3", "") and not named.keeps("L2", "") and named.may_repeat
+    assert named.keeps("L3", "") and not named.keeps("L2", "")
     with pytest.raises(InputError, match=r"L3H5: this layer has 4 heads, 0 … 3"):
         named.heads_of("L3", 4)
 

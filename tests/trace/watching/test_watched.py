@@ -27,3 +27,17 @@ def test_the_repr_shows_sizes_runs_and_what_was_missed() -> None:
     assert repr(seen.records[0]) == "LayerRecord(L0, self: 3 × 4 heads, 5 queries × 5 keys)"
     seen.close()
     assert len(seen.runs) == 1 and seen.records == []
+
+
+def test_the_size_counts_every_run_that_is_kept() -> None:
+    layer = nn.MultiheadAttention(20, 4, batch_first=True)
+    sizes = {}
+    for kept in (None, 2, 1):
+        with watch(layer, runs=kept) as seen:
+            for length in (5, 7, 11):
+                states = torch.randn(1, length, 20)
+                layer(states, states, states)
+        runs = [record.nbytes for run in seen.runs for record in run.records]
+        assert len(runs) == (kept or 3) and seen.nbytes == sum(runs)
+        sizes[kept] = seen.nbytes
+    assert sizes[1] < sizes[2] < sizes[None]

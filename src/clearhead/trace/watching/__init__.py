@@ -10,6 +10,7 @@ The order in which to read the modules:
 ``axis_digits``                    where the axes of a product go when it is reshaped and permuted
 ``module_stack``, ``code_names``   the modules that run right now; what their code may call
 ``coverage``                       what attention ran, and which of it was kept
+``step_buffer``                    steps of a generation wait, and are recorded many at a time
 ``recorder``, ``watched``          makes records of observed calls; the result that ``watch`` yields
 ``layer_names``, ``layer_filter``  names such as ``L16``; the layers and heads that are kept
 ``mask_rules``                     masks and biases turned into rules, linear in tokens

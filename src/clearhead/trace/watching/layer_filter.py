@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from clearhead.arguments import several, shown
 from clearhead.errors import InputError
 
-_HEAD = re.compile(r"([LEC]\d+)H(\d+)")
+_HEAD = re.compile(r"([A-Z]\d+)H(\d+)")
 
 
 class LayerFilter:
-    """Layers by number (16, which also is E16 and C16), name ("L16") or module path; heads by
+    """Layers by number (16, which also is E16, C16 and V16), name ("L16") or module path; heads by
     number (of every layer) or name ("L16H5")."""
 
     def __init__(
@@ -31,11 +31,6 @@ class LayerFilter:
             if match is None:
                 raise InputError(f'heads are numbers or names such as "L16H5"; got {head!r}.')
             self._named.setdefault(match[1], set()).add(int(match[2]))
-
-    @property
-    def may_repeat(self) -> bool:
-        """True if a later call of a shared module may be wanted though its first call is not."""
-        return self._layers is not None or bool(self._named)
 
     def keeps(self, name: str, path: str) -> bool:
         """True if a layer is to be kept."""

@@ -1,43 +1,59 @@
-"""Short names for layers: ``L16``, and in an encoder-decoder ``E3`` and ``C3``."""
+"""Short names for layers: ``L16``; beside other stacks ``E3``, ``C3``, ``V3`` and ``A3``.
+
+A layer is a module. Its name follows from the modules of the model alone: not from what ran before,
+how often, or what is kept.
+"""
 
 from __future__ import annotations
+
+import re
 
 from torch import nn
 
 from clearhead.trace.watching.module_stack import looks_cross
 
+_TOWERS = {"V": re.compile(r"vision|visual|image|pixel"), "A": re.compile(r"audio|speech")}
+
 
 class LayerNames:
-    """L: the decoder, or the only stack. E: the encoder beside a decoder. C: cross-attention.
+    """L: the decoder, the text, or the only stack. E: the encoder beside a decoder. V, A: the tower
+    for images or sound beside another one. C: cross-attention.
 
     The number is the layer's own in the module path where paths of a kind differ in one number
-    only; otherwise layers of a kind are counted in the order of the modules.
+    only; otherwise layers of a kind are counted in the order of the modules. A layer that is called
+    again in the same forward is L(number + count), where count is how many the kind has: a stack of
+    3 that runs twice is L0 … L5, in order.
     """
 
     def __init__(self, attention: dict[str, nn.Module]) -> None:
-        self.two_stacks = _in_two_stacks(list(attention))
+        paths = list(attention)
+        self.two_stacks = _in_two_stacks(paths)
+        towers = {_tower(path) for path in paths}
+        self._towers = towers if len(towers) > 1 else {""}
         kinds: dict[str, list[str]] = {}
         for path, module in attention.items():
             kinds.setdefault(self._letter(path, looks_cross(path, module)), []).append(path)
         self._numbers = {path: n for paths in kinds.values() for path, n in _numbered(paths)}
+        self._counts = {
+            path: 1 + max(self._numbers[other] for other in paths)
+            for paths in kinds.values()
+            for path in paths
+        }
         self._given: dict[tuple[str, int], str] = {}
 
     def name(self, path: str, cross: bool, occurrence: int) -> str:
-        """The name of a module's n-th call within one forward: shared layers are several layers."""
+        """The name of a module's n-th call within one forward, n counted from 0."""
         known = self._given.get((path, occurrence))
         if known is not None:
             return known
         letter, taken = self._letter(path, cross), set(self._given.values())
-        if occurrence == 0 and path in self._numbers:
-            name = f"{letter}{self._numbers[path]}"
-        else:
-            name = f"{letter}{_own_number(path)}" if occurrence == 0 else f"{letter}0"
-        number = 0
-        while name in taken:
-            number += 1
-            name = f"{letter}{number}"
-        self._given[path, occurrence] = name
-        return name
+        number = self._numbers.get(path, _own_number(path))
+        count = self._counts.get(path, 1)
+        number += occurrence * count
+        while f"{letter}{number}" in taken:
+            number += count
+        self._given[path, occurrence] = f"{letter}{number}"
+        return self._given[path, occurrence]
 
     def known(self) -> list[str]:
         """The names that were given, in order."""
@@ -50,7 +66,19 @@ class LayerNames:
     def _letter(self, path: str, cross: bool) -> str:
         if cross:
             return "C"
+        tower = _tower(path)
+        if tower and tower in self._towers:
+            return tower
         return "E" if self.in_encoder(path) else "L"
+
+
+def _tower(path: str) -> str:
+    """Which of several towers a path belongs to: its first part that names one; "" for text."""
+    for part in path.lower().split("."):
+        for letter, named in _TOWERS.items():
+            if named.search(part):
+                return letter
+    return ""
 
 
 def _side(path: str) -> str:

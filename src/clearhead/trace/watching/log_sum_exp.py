@@ -5,6 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from clearhead.attention.call import CAUSAL
+from clearhead.attention.observers import OBSERVERS
+from clearhead.trace.chunks import LaterSums
+from clearhead.trace.row_rules import RowRules
 from clearhead.trace.watching.observed_call import ObservedCall
 
 _FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
@@ -16,6 +20,41 @@ def log_sum_exp(observed: ObservedCall) -> Tensor:
     fused = observed.softcap is None and observed.query.device.type == "cpu"
     keys = _flash_sums(observed) if fused else plain_sums(observed)
     return with_sinks(keys, observed.sinks, blind_rows(observed))
+
+
+def later_sums(query: Tensor, key: Tensor, piece: RowRules, given: ObservedCall) -> LaterSums:
+    """The same, from what is recorded of a call, when somebody asks first."""
+    scale, softcap = given.scale, given.softcap
+    sinks = None if given.sinks is None else given.sinks.detach().clone()
+
+    def compute() -> Tensor:
+        with torch.no_grad(), torch._C.DisableTorchFunction(), OBSERVERS.reported():
+            rule = CAUSAL if _sees_up_to_itself(piece) else None
+            mask = None if rule is CAUSAL else _spelled(piece, query)
+            call = ObservedCall(
+                query, key, None, scale, None, mask=mask, rule=rule, softcap=softcap, sinks=sinks
+            )
+            return log_sum_exp(call)
+
+    return LaterSums(tuple(query.shape[:3]), compute)
+
+
+def _sees_up_to_itself(piece: RowRules) -> bool:
+    mask = piece.mask
+    if mask is None or mask.dense is not None or mask.real is not None or mask.whole is not None:
+        return False
+    standing = torch.arange(piece.rows, device=mask.high.device) + piece.keys - piece.rows + 1
+    return bool((mask.low == 0).all()) and bool((mask.high == standing).all())
+
+
+def _spelled(piece: RowRules, query: Tensor) -> Tensor | None:
+    """(batch or 1, 1, query, key); None if everything is visible."""
+    if piece.mask is None:
+        return None
+    rows, columns = range(piece.rows), range(piece.keys)
+    blocks = [piece.mask.block(n, rows, columns) for n in range(len(piece.mask.high))]
+    whole = torch.ones(1, len(rows), len(columns), dtype=torch.bool, device=query.device)
+    return torch.stack([whole if block is None else block for block in blocks])
 
 
 def with_sinks(logsum: Tensor, sinks: Tensor | None, blind: Tensor | None = None) -> Tensor:

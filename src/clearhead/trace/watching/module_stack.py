@@ -20,7 +20,7 @@ _ATTENTION = re.compile(r"atten|attn", re.IGNORECASE)
 # multihead_attn is what nn.TransformerDecoderLayer calls its attention to the memory.
 _CROSS = re.compile(r"cross|enc_?dec|encoder_attn|^multihead_attn$", re.IGNORECASE)
 _LEAVES = re.compile(r"norm|linear|dropout|embedding|mlp|activation|rotary|gelu|silu|conv\b", re.I)
-_SOURCES = ("key_value_states", "encoder_hidden_states", "context", "memory")
+_SOURCES = frozenset(("key_value_states", "encoder_hidden_states", "context", "memory"))
 _OWN_PATH = "reorder_and_upcast_attn"  # GPT-2 goes by the attention interface unless it has this
 _STACK_DEPTH = 60  # Python frames that are searched for a module that has no hook
 
@@ -89,14 +89,13 @@ class ModuleStack:
         self._entered, self._begin = entered, begin
         self._is_here, self._elsewhere = is_here, elsewhere
         self._handles: list[RemovableHandle | WrappedForward] = []
+        modules = list(model.named_modules())
         self._hookless = [
-            path
-            for path, module in model.named_modules()
-            if isinstance(module, nn.TransformerEncoderLayer)
+            path for path, module in modules if isinstance(module, nn.TransformerEncoderLayer)
         ]  # a hook on any of their modules would make them leave their fast path
-        self._paths = {id(module): path for path, module in model.named_modules()}
+        self._paths = {id(module): path for path, module in modules}
         stacks = _stacks(self.attention)
-        for path, module in model.named_modules():
+        for path, module in modules:
             steps = _steps_out(module, path in self.attention)
             if steps or path in self.attention or path in stacks:
                 self._hook(path, module, steps)
@@ -142,7 +141,11 @@ class ModuleStack:
         self._is_here, self._elsewhere = _nowhere, _ignore
 
     def _leave(self, frame: Frame) -> None:
-        _FRAMES.set(tuple(other for other in _FRAMES.get() if other is not frame))
+        running = _FRAMES.get()
+        alone = running and running[-1] is frame
+        _FRAMES.set(
+            running[:-1] if alone else tuple(other for other in running if other is not frame)
+        )
         if frame.leave is not None:
             frame.leave()
 
@@ -151,6 +154,7 @@ class ModuleStack:
         is_cross = looks_cross(path, module)
         reads_ids = type(module).__module__ == "clearhead.models.stack"
         may_say = attention or steps
+        usual = Frame(path, module, attention, is_cross, self)  # nothing in it is of one call
 
         def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             try:
@@ -163,20 +167,27 @@ class ModuleStack:
                 if may_say:
                     self._elsewhere(path)
                 return
-            outermost = not any(frame.owner is self for frame in _FRAMES.get())
+            running = _FRAMES.get()
+            inside = bool(running) and running[-1].owner is self
+            outermost = not inside and not any(frame.owner is self for frame in running)
             self.forward += outermost
             if outermost or reads_ids:
                 self._entered(path, args, kwargs)
             cross = is_cross or (may_say and _called_cross(path, module, args, kwargs))
-            frame = Frame(path, module, attention, cross, self)
+            frame = usual if cross == is_cross else Frame(path, module, attention, cross, self)
             if steps and self._begin is not None and not _has_own_door(module):
+                frame = Frame(path, module, attention, cross, self)
                 frame.batch = _first_shape(args, kwargs)
                 frame.leave = self._begin()
-            _FRAMES.set((*_FRAMES.get(), frame))
+            _FRAMES.set((*running, frame))
             if attention:
                 self.ran.add(path)
 
         def leave(module: nn.Module, _args: Any, _output: Any) -> None:
+            running = _FRAMES.get()
+            if running and running[-1].module is module and running[-1].owner is self:
+                self._leave(running[-1])
+                return
             frames = self.frames
             if not any(frame.module is module for frame in frames):
                 return
@@ -281,4 +292,6 @@ def _called_cross(
         query = args[0] if args else kwargs.get("query")
         key = args[1] if len(args) > 1 else kwargs.get("key")
         return key is not query and "self" not in path
-    return any(isinstance(kwargs.get(name), Tensor) for name in _SOURCES)
+    return not _SOURCES.isdisjoint(kwargs) and any(
+        isinstance(kwargs.get(name), Tensor) for name in _SOURCES
+    )

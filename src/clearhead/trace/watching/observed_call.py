@@ -30,6 +30,8 @@ class ObservedCall:
     dropout: float = 0.0
     weights: Tensor | None = None  # the model's own, to be compared with ours
     after_dropout: bool = False  # ``weights`` are the ones after dropout
+    unchecked: bool = False  # ``weights`` were not compared with the formula's yet
+    counted: bool = False  # as a call that was seen
     cross: bool = False  # known to be cross-attention
     fused: bool = False  # computed by a fused kernel
     dtype: torch.dtype | None = None  # of the model's computation, if not that of ``query``

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from clearhead.errors import InputError
+from clearhead.trace.chunks import LaterSums
 from clearhead.trace.probes import project
 from clearhead.trace.record import LayerFacts, LayerRecord
-from clearhead.trace.row_rules import crop_keys, filled_keys, is_causal
+from clearhead.trace.row_rules import RowRules, crop_keys, filled_keys, is_causal
 from clearhead.trace.spill import Spill
 from clearhead.trace.watching.coverage import Coverage
 from clearhead.trace.watching.doors.happened import forget_sizes
@@ -19,18 +22,33 @@ from clearhead.trace.watching.doors.unfused import follow_steps
 from clearhead.trace.watching.input_ids import InputIds
 from clearhead.trace.watching.layer_filter import LayerFilter
 from clearhead.trace.watching.layer_names import LayerNames
-from clearhead.trace.watching.log_sum_exp import log_sum_exp, plain_sums
+from clearhead.trace.watching.log_sum_exp import later_sums, log_sum_exp, plain_sums
 from clearhead.trace.watching.mask_rules import CallRules, RuleCache
 from clearhead.trace.watching.module_stack import Frame, ModuleStack
 from clearhead.trace.watching.observed_call import ObservedCall
-from clearhead.trace.watching.sample_check import formula_weights
+from clearhead.trace.watching.sample_check import checked, formula_weights, matches_model
+from clearhead.trace.watching.step_buffer import Joiner, Step, StepBuffer, by_layer
 from clearhead.trace.watching.stitching import NewRows, Runs
 from clearhead.trace.watching.watched import Watched
-from clearhead.trace.watching.watchers import add_watcher, remove_watcher, watchers
+from clearhead.trace.watching.watchers import (
+    add_watcher,
+    is_observing,
+    observe,
+    remove_watcher,
+    watchers,
+)
 
 SHOWN_NAMES = 12  # of layers, in an error
 DROPOUT_NOTE = "weights before dropout"
 WRITTEN_OVER = "its queries or keys were written over later in the same forward"
+
+
+class Prepared(NamedTuple):
+    """A call as it is about to be recorded."""
+
+    rows: NewRows
+    chosen: list[int] | None  # heads
+    notes: list[str]
 
 
 class Recorder:
@@ -59,7 +77,10 @@ class Recorder:
         self._ids = InputIds(self._names.two_stacks)
         self._coverage = Coverage(self._stack)
         self._borrowed: list[tuple[Tensor, int, str]] = []  # kept without a copy, and their path
-        self.seen = Watched(self._runs, self._spill, self._coverage)
+        self._causal: tuple[RowRules | None, bool] = (None, False)  # the latest rules
+        self._steps = StepBuffer()
+        self._settle = _settling(self)
+        self.seen = Watched(self._runs, self._spill, self._coverage, self._settle)
 
     def begin(self) -> None:
         """Be notified of the calls of this context."""
@@ -67,6 +88,7 @@ class Recorder:
 
     def close(self) -> None:
         """Leave the model as it was, and say what was missed."""
+        self.settle()
         self._count_leftovers()
         remove_watcher(self)
         self._stack.close()
@@ -120,7 +142,8 @@ class Recorder:
 
     def keep(self, observed: ObservedCall) -> None:
         """Record one call."""
-        place = (observed.places or {}).get(id(self)) or self._stack.place()
+        place = observed.places.get(id(self)) if observed.places else None
+        place = place or self._stack.place()
         if place is None:
             return  # of some other model
         if torch._C._current_graph_task_id() != -1:
@@ -129,12 +152,77 @@ class Recorder:
             path = f"{place.path}.{observed.inner}" if place.path else observed.inner
             place = replace(place, path=path)
         try:
-            self._keep(place, observed)
+            self._keep_or_wait(place, observed)
         except InputError as fault:
             self.fault = self.fault or fault
 
+    def settle(self) -> None:
+        """Record the steps that wait."""
+        if not self._steps.steps:
+            return
+        if is_observing():
+            self._record_steps()
+        else:
+            observe(self._record_steps)
+
+    def _keep_or_wait(self, place: Frame, observed: ObservedCall) -> None:
+        cross, forward = place.cross or observed.cross, self._stack.forward
+        if self._runs.passes(place.path, observed.key, observed.query.shape[2], forward):
+            self._count(place, observed)
+            return
+        if self._runs.grows(place.path) and self._steps.take(place, observed, cross, forward):
+            self._count(place, observed)
+            if self._steps.full:
+                self._record_steps()
+            return
+        self._record_steps()
+        self._keep(place, observed, forward)
+
+    def _record_steps(self) -> None:
+        """All steps of a layer as one call, if that holds for every layer; or one by one."""
+        steps = self._steps.empty()
+        if not steps:
+            return
+        try:
+            joined = self._joined(steps)
+        except Exception:  # then each by itself, with its own reason if it fails again
+            joined = None
+        if joined is not None:
+            for step, observed, prepared in joined:
+                self._add(step.place, observed, step.cross, prepared)
+            return
+        for step in steps:
+            self._record_step(step)
+
+    def _joined(self, steps: list[Step]) -> list[tuple[Step, ObservedCall, Prepared]] | None:
+        joiner, found = Joiner(), []
+        for layer in by_layer(steps):
+            step, observed = layer[-1], joiner.together(layer)
+            self._steps.never.add(step.place.path)  # unless it can be put together
+            if observed is None or (observed.unchecked and not matches_model(observed, full=True)):
+                return None
+            prepared = self._prepared(step.place, observed, step.cross, step.forward)
+            if not prepared.rows.joins or not self._runs.goes_on(step.place.path, prepared.rows):
+                return None
+            self._steps.never.discard(step.place.path)
+            found.append((step, observed, prepared))
+        return found
+
+    def _record_step(self, step: Step) -> None:
+        path = step.place.path
+        if not step.unchanged:
+            self._coverage.refused[path] = WRITTEN_OVER
+            self._runs.drop(path)
+            return
+        try:
+            self._keep(step.place, replace(step.call, counted=True), step.forward)
+        except InputError as fault:
+            self.fault = self.fault or fault
+        except Exception as error:
+            self.refuse(f"recording it failed: {type(error).__name__}", step.place)
+
     def _is_here(self) -> bool:
-        return any(watcher is self for watcher in watchers())
+        return self in watchers()
 
     def _ran_elsewhere(self, path: str) -> None:
         if not watchers():  # another watch may see it
@@ -163,18 +251,33 @@ class Recorder:
                 self._runs.drop(path)
         self._borrowed.clear()
 
-    def _keep(self, place: Frame, observed: ObservedCall) -> None:
+    def _count(self, place: Frame, observed: ObservedCall) -> None:
         for part in observed.parts or ({id(self): place},):
             path = part.get(id(self), place).path
             self._coverage.kept[path] += 1
             self._coverage.seen.add(path)
-        cross = place.cross or observed.cross
-        name = self._names.name(place.path, cross, 0)
-        self._coverage.seen.add(place.path)
-        if not self._wanted.keeps(name, place.path) and not self._wanted.may_repeat:
+
+    def _keep(self, place: Frame, given: ObservedCall, forward: int) -> None:
+        observed = checked(given)
+        if isinstance(observed, str):
+            self.refuse(observed, place)
             return
+        if not observed.counted:
+            self._count(place, observed)
+        cross = place.cross or observed.cross
+        self._add(place, observed, cross, self._prepared(place, observed, cross, forward))
+
+    def _prepared(
+        self, place: Frame, observed: ObservedCall, cross: bool, forward: int
+    ) -> Prepared:
+        occurrence = self._runs.occurrence(place.path, forward)
+        name = self._names.name(place.path, cross, occurrence)
         chosen = self._wanted.heads_of(name, observed.query.shape[1])
-        notes, rows = self._new_rows(observed, cross, chosen)
+        notes, rows = self._new_rows(observed, cross, chosen, forward)
+        return Prepared(rows, chosen, notes)
+
+    def _add(self, place: Frame, observed: ObservedCall, cross: bool, prepared: Prepared) -> None:
+        rows, chosen, notes = prepared
         self._path = place.path
 
         def new_record(occurrence: int) -> LayerRecord | None:
@@ -185,19 +288,29 @@ class Recorder:
 
         record = self._runs.add(place.path, rows, self._kept, new_record)
         if record is not None:
-            if record.facts.causal and not is_causal(rows.piece):
+            if record.facts.causal and not self._is_causal(rows.piece):
                 record.facts = replace(record.facts, causal=False)
             _note(record, notes)
 
+    def _is_causal(self, piece: RowRules) -> bool:
+        """Layers share their rules: one answer does for all of them."""
+        if piece is not self._causal[0]:
+            self._causal = (piece, is_causal(piece))
+        return self._causal[1]
+
     def _new_rows(
-        self, observed: ObservedCall, cross: bool, chosen: list[int] | None
+        self, observed: ObservedCall, cross: bool, chosen: list[int] | None, forward: int
     ) -> tuple[list[str], NewRows]:
         """The call as it is recorded: its mask as rules, a log-sum-exp, only the chosen heads."""
         rules = self._rules.of(observed)
-        logsum = log_sum_exp(observed) if observed.logsum is None else observed.logsum.detach()
-        query, logsum = _with_uniform_rows(observed.query.detach(), logsum, rules)
-        logsum = _with_nan_rows(observed, logsum)
-        piece = rules.piece
+        piece, query = rules.piece, observed.query.detach()
+        logsum: Tensor | LaterSums
+        if chosen is None and _follow_from_rules(observed, rules):
+            logsum = later_sums(query, observed.key.detach(), piece, observed)
+        else:
+            sums = log_sum_exp(observed) if observed.logsum is None else observed.logsum.detach()
+            query, sums = _with_uniform_rows(query, sums, rules)
+            logsum = _with_nan_rows(observed, sums)
         key, value, output = observed.key.detach(), observed.value, observed.output
         value = None if value is None else value.detach()
         whole = cross or (observed.from_start and observed.mask is None)  # no cache to be filled
@@ -214,6 +327,7 @@ class Recorder:
             heads = observed.query.shape[1]
             value, output = (_of_heads(part, chosen, heads) for part in (value, output))
             query, key = _some_heads(query, chosen, heads), _some_heads(key, chosen, heads)
+            assert isinstance(logsum, Tensor)
             logsum, piece = logsum[:, chosen], piece.heads(chosen)
         proven = output is not None and value is not None
         rows = NewRows(
@@ -224,7 +338,7 @@ class Recorder:
             None if output is None or not self._values else output.detach(),
             piece,
             cross,
-            self._stack.forward,
+            forward,
             value_probe=project(value) if proven and value is not None else None,
             output_probe=project(output) if proven and output is not None else None,
         )
@@ -259,11 +373,16 @@ class Recorder:
         sinks = observed.sinks
         if sinks is not None:
             sinks = sinks.detach().clone() if chosen is None else sinks.detach()[chosen]
-        return LayerRecord(
+        query, key, logsum = self._kept(rows.query), self._kept(rows.key), rows.logsum
+        if isinstance(logsum, LaterSums):
+            logsum = later_sums(query, key, rows.piece, observed)
+        else:
+            logsum = self._kept(logsum)
+        record = LayerRecord(
             facts,
-            self._kept(rows.query),
-            self._kept(rows.key),
-            self._kept(rows.logsum),
+            query,
+            key,
+            logsum,
             value=None if rows.value is None else self._kept(rows.value),
             output=None if rows.output is None else self._kept(rows.output),
             value_probe=rows.value_probe,
@@ -272,6 +391,8 @@ class Recorder:
             pieces=[rows.piece],
             head_numbers=None if chosen is None else tuple(chosen),
         )
+        record.settle = self._settle
+        return record
 
     def _kept(self, tensor: Tensor) -> Tensor:
         """The tensor itself if its memory is its own and nobody changes it, otherwise a copy."""
@@ -280,6 +401,18 @@ class Recorder:
         if safe and kept.data_ptr() == tensor.data_ptr() and tensor.numel():
             self._borrowed.append((tensor, tensor._version, self._path))
         return kept
+
+
+def _settling(recorder: Recorder) -> Callable[[], None]:
+    """Its ``settle``, without keeping the recorder: records outlive it."""
+    known = weakref.ref(recorder)
+
+    def settle() -> None:
+        recorder = known()
+        if recorder is not None:
+            recorder.settle()
+
+    return settle
 
 
 def _before_dropout(observed: ObservedCall) -> Tensor:
@@ -319,6 +452,16 @@ def _is_safe(tensor: Tensor) -> bool:
     if tensor.is_inference() or tensor._version > 0:
         return False
     return tensor.untyped_storage().nbytes() <= 1.25 * tensor.nbytes
+
+
+def _follow_from_rules(observed: ObservedCall, rules: CallRules) -> bool:
+    """True if the sums can be computed later, from queries, keys and plain rules alone."""
+    piece, output = rules.piece, observed.output
+    if observed.logsum is not None or rules.uniform is not None or rules.blind:
+        return False
+    if piece.bias is not None or (piece.mask is not None and piece.mask.dense is not None):
+        return False
+    return filled_keys(piece) is None and (output is None or not bool(output.isnan().any()))
 
 
 def _with_nan_rows(observed: ObservedCall, logsum: Tensor) -> Tensor:

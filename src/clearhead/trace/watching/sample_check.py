@@ -16,29 +16,58 @@ SAMPLED_ROWS = 5
 MOST_SPELLED = 1 << 24  # weights of one call that may be kept as they came: 64 MB
 
 
-def matches_model(observed: ObservedCall) -> bool:
-    """True if the formula gives the model's own weights."""
+def checked(observed: ObservedCall) -> ObservedCall | str:
+    """The call, with the model's own weights if the formula does not give them; or why not."""
+    if not observed.unchecked:
+        return observed
+    observed = replace(observed, unchecked=False)  # other watchers compare for themselves
+    return observed if matches_model(observed) else spelled_out(observed)
+
+
+def matches_model(observed: ObservedCall, *, full: bool = False) -> bool:
+    """True if the formula gives the model's own weights; ``full``: however many there are."""
     weights = observed.weights
     if weights is None or not _fits(observed) or weights.shape[:3] != observed.query.shape[:3]:
         return False
-    queries, keys = observed.sizes
     limit = TOLERANCE.get(observed.dtype or observed.query.dtype, 1e-5)
-    if weights.numel() <= FULL:
-        runs = [range(queries)]
-    else:
-        places = {round(i * (queries - 1) / (SAMPLED_ROWS - 1)) for i in range(SAMPLED_ROWS)}
-        runs = [range(row, row + 1) for row in sorted(places)]
-    for run in runs:
-        ours = formula_weights(observed, run)
-        theirs = weights[:, :, run.start : run.stop, :keys].to(ours.dtype)
-        if observed.after_dropout and observed.dropout:
-            ours = torch.where(theirs == 0, 0.0, ours / (1 - observed.dropout))
-        if ours.shape != theirs.shape:
-            return False
-        off = (ours - theirs).abs()  # NaN where the model has NaN: a row that sees nothing
-        if not bool(((off <= limit) | theirs.isnan()).all()):
-            return False
-    return True
+    if full or weights.numel() <= FULL:
+        return _rows_match(observed, range(observed.sizes[0]), limit)
+    if observed.rule is None and not observed.from_start:
+        some = _some_rows(observed)
+        return _rows_match(some, range(some.sizes[0]), limit)
+    return all(
+        _rows_match(observed, range(row, row + 1), limit) for row in _sample(observed.sizes[0])
+    )
+
+
+def _sample(queries: int) -> list[int]:
+    """Rows that are evenly spaced, the first and the last among them."""
+    return sorted({round(i * (queries - 1) / (SAMPLED_ROWS - 1)) for i in range(SAMPLED_ROWS)})
+
+
+def _some_rows(observed: ObservedCall) -> ObservedCall:
+    """A call with a sample of the rows: what is added to them does not go by their number."""
+    rows = torch.tensor(_sample(observed.sizes[0]), device=observed.query.device)
+
+    def some(part: Tensor | None) -> Tensor | None:
+        return part if part is None or part.shape[2] == 1 else part.index_select(2, rows)
+
+    query, weights = some(observed.query), some(observed.weights)
+    assert query is not None
+    bias, mask = some(observed.bias), some(observed.mask)
+    return replace(observed, query=query, weights=weights, bias=bias, mask=mask)
+
+
+def _rows_match(observed: ObservedCall, rows: range, limit: float) -> bool:
+    assert observed.weights is not None
+    ours = formula_weights(observed, rows)
+    theirs = observed.weights[:, :, rows.start : rows.stop, : observed.sizes[1]].to(ours.dtype)
+    if observed.after_dropout and observed.dropout:
+        ours = torch.where(theirs == 0, 0.0, ours / (1 - observed.dropout))
+    if ours.shape != theirs.shape:
+        return False
+    off = (ours - theirs).abs()  # NaN where the model has NaN: a row that sees nothing
+    return bool(((off <= limit) | theirs.isnan()).all())
 
 
 def _fits(observed: ObservedCall) -> bool:
@@ -53,10 +82,9 @@ def formula_weights(observed: ObservedCall, rows: range) -> Tensor:
     wide = torch.promote_types(observed.query.dtype, torch.float32)
     query = observed.query[:, :, rows.start : rows.stop].detach().to(wide)
     key = observed.key.detach().to(wide)
-    group = query.shape[1] // key.shape[1]
-    # (batch, kv_head, group, row, key_dim)
-    grouped = query.reshape(query.shape[0], -1, group, *query.shape[2:])
-    scores = (grouped @ key[:, :, None].transpose(3, 4)).flatten(1, 2) * observed.scale
+    # (batch, kv_head, group · row, key_dim): keys are not repeated for the heads that share them
+    grouped = query.reshape(query.shape[0], key.shape[1], -1, query.shape[3])
+    scores = (grouped @ key.transpose(2, 3)).reshape(*query.shape[:3], -1) * observed.scale
     if observed.softcap is not None:
         scores = observed.softcap * torch.tanh(scores / observed.softcap)
     scores = observed.scored(scores, rows)

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from clearhead.trace.chunks import Chunk, Parents
+from clearhead.trace.chunks import Chunk, LaterSums, Parents
 from clearhead.trace.record import LayerRecord
 from clearhead.trace.row_rules import RowMask, RowRules
 
@@ -29,7 +29,7 @@ class NewRows:
     query: Float[Tensor, "batch head query key_dim"]
     key: Float[Tensor, "batch kv_head key key_dim"]
     value: Float[Tensor, "batch kv_head key value_dim"] | None
-    logsum: Float[Tensor, "batch head query"]
+    logsum: Float[Tensor, "batch head query"] | LaterSums
     output: Float[Tensor, "batch head query value_dim"] | None
     piece: RowRules
     cross: bool
@@ -42,16 +42,23 @@ class NewRows:
         """The number of keys before those of the new rows."""
         return self.key.shape[2] - self.query.shape[2]
 
+    @property
+    def joins(self) -> bool:
+        """True if its rules are those of plain rows, to which later rows are simply added."""
+        mask = self.piece.mask
+        return self.piece.bias is None and (mask is None or mask.dense is None)
+
     def chunk(self, known: int, parents: Parents, keep: Keep) -> Chunk:
         """The part that a record does not have yet: the rows, and the keys from ``known`` on."""
         value = None if self.value is None else keep(self.value[:, :, known:])
         output = None if self.output is None else keep(self.output)
         probe = self.value_probe
+        sums = self.logsum.tensor() if isinstance(self.logsum, LaterSums) else self.logsum
         return Chunk(
             keep(self.query),
             keep(self.key[:, :, known:]),
             value,
-            keep(self.logsum),
+            keep(sums),
             output,
             self.piece,
             parents,
@@ -86,6 +93,23 @@ class GrowingRecord:
             self.last_key.shape[:2],
             self.last_key.shape[2],
         )
+
+
+class PassedOver:
+    """The calls of a layer that is not wanted: counted, so that later ones keep their names."""
+
+    def __init__(self, rows: NewRows) -> None:
+        self.forward, self._last_key = rows.forward, rows.key[:, :, -1].clone()
+
+    def takes(self, key: Tensor, queries: int, forward: int) -> bool:
+        """True if a call is one of this layer: of another forward, or going on in the same."""
+        if forward == self.forward:
+            before = key[:, :, key.shape[2] - queries - 1]
+            goes_on = key.shape[2] > queries and before.shape == self._last_key.shape
+            if not goes_on or not torch.equal(before, self._last_key):
+                return False
+        self.forward, self._last_key = forward, key[:, :, -1].clone()
+        return True
 
 
 @dataclass(frozen=True)
@@ -235,6 +259,7 @@ class Runs:
         self.records: list[LayerRecord] = []  # of the latest run; this very list grows
         self.earlier: list[list[LayerRecord]] = []
         self._growing: dict[tuple[str, int], GrowingRecord] = {}  # by path and occurrence
+        self._passed: dict[tuple[str, int], PassedOver] = {}
         self.first_forward = 0  # in which the latest run began
         self._parents: dict[int, Parents] = {}  # by forward
         self._forked = -1  # the forward in which a cropped run was copied last
@@ -249,7 +274,16 @@ class Runs:
         """
         parents = self._parents.setdefault(rows.forward, Parents())
         occurrence = 0
-        while (growing := self._growing.get((path, occurrence))) is not None:
+        while True:
+            passed = self._passed.get((path, occurrence))
+            if passed is not None:
+                if passed.takes(rows.key, rows.query.shape[2], rows.forward):
+                    return None
+                occurrence += 1
+                continue
+            growing = self._growing.get((path, occurrence))
+            if growing is None:
+                break
             found = continuation(growing, rows)
             if found is not None:
                 if found.cropped:
@@ -266,7 +300,40 @@ class Runs:
         if record is not None:
             self._growing[path, occurrence] = GrowingRecord(record, rows, leads=not self.records)
             self.records.append(record)
+        else:
+            self._passed[path, occurrence] = PassedOver(rows)
         return record
+
+    def passes(self, path: str, key: Tensor, queries: int, forward: int) -> bool:
+        """True if a call belongs to a layer that is not wanted: nothing need be computed for it."""
+        occurrence = 0
+        while (passed := self._passed.get((path, occurrence))) is not None:
+            if passed.takes(key.detach(), queries, forward):
+                return True
+            occurrence += 1
+        return False
+
+    def occurrence(self, path: str, forward: int) -> int:
+        """Which call of a module in this forward the next one is, by those that there were."""
+        number = 0
+        while True:
+            held = self._growing.get((path, number)) or self._passed.get((path, number))
+            if held is None or held.forward != forward:
+                return number
+            number += 1
+
+    def grows(self, path: str) -> bool:
+        """True if the latest run has one record of a module, which later calls may continue."""
+        known = (path, 0) in self._growing
+        return known and (path, 1) not in self._growing and (path, 1) not in self._passed
+
+    def goes_on(self, path: str, rows: NewRows) -> bool:
+        """True if a call continues the record of a module, and nothing else changes."""
+        growing = self._growing.get((path, 0))
+        found = None if growing is None else continuation(growing, rows)
+        if found is None or found.cropped:
+            return False
+        return found.order is None and found.lengths is None
 
     def parents_of(self, forward: int) -> Int[Tensor, " batch"] | None:
         """The earlier sequence that each sequence of a forward continues; None: its own."""
@@ -279,7 +346,7 @@ class Runs:
 
     def forget(self) -> None:
         """Keep nothing of any run."""
-        for held in (self.records, self.earlier, self._growing, self._parents):
+        for held in (self.records, self.earlier, self._growing, self._passed, self._parents):
             held.clear()
 
     def _fork(self, forward: int) -> None:

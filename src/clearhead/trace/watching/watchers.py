@@ -68,7 +68,10 @@ def remove_watcher(watcher: Watcher) -> None:
 def watchers() -> tuple[Watcher, ...]:
     """The open watchers of this context."""
     found = _WATCHERS.get()
-    return found if all(watcher.open for watcher in found) else tuple(w for w in found if w.open)
+    for watcher in found:
+        if not watcher.open:
+            return tuple(other for other in found if other.open)
+    return found
 
 
 def is_watching() -> bool:
@@ -76,17 +79,33 @@ def is_watching() -> bool:
     return bool(_WATCHERS.get()) and not _BUSY.get() and not OBSERVERS.computing
 
 
+def is_observing() -> bool:
+    """True while an observer computes something of its own."""
+    return _BUSY.get()
+
+
 def notify(observed: ObservedCall) -> None:
     """Pass a call to every watcher, or to the outer door that collects calls."""
     if not _plain(observed):
         refuse(TRANSFORMED)
         return
+    if not collect(observed):
+        for watcher in watchers():
+            watcher.keep(observed)
+
+
+def collect(observed: ObservedCall) -> bool:
+    """Pass a call to the outer door that collects calls; False if there is none."""
     collected = _COLLECTED.get()
-    if collected is not None:
-        collected.append(observed)
-        return
-    for watcher in watchers():
-        watcher.keep(observed)
+    if collected is None:
+        return False
+    collected.append(observed)
+    return True
+
+
+def is_collecting() -> bool:
+    """True inside of a door that will describe what runs there."""
+    return _COLLECTED.get() is not None
 
 
 def _plain(observed: ObservedCall) -> bool:
@@ -119,15 +138,16 @@ def refuse_at(places: dict[int, Frame], reason: str) -> None:
                 watcher.refuse(reason, places[id(watcher)])
 
 
-@contextmanager
-def collecting() -> Iterator[list[ObservedCall]]:
+class collecting:  # noqa: N801 - a context manager; one made of a generator takes twice as long
     """Calls that are observed in the block go into a list only: this door knows more of them."""
-    calls: list[ObservedCall] = []
-    token = _COLLECTED.set(calls)
-    try:
-        yield calls
-    finally:
-        _COLLECTED.reset(token)
+
+    def __enter__(self) -> list[ObservedCall]:
+        calls: list[ObservedCall] = []
+        self._token = _COLLECTED.set(calls)
+        return calls
+
+    def __exit__(self, *_: object) -> None:
+        _COLLECTED.reset(self._token)
 
 
 @contextmanager
@@ -172,10 +192,10 @@ def observe(action: Callable[..., Any], *args: Any) -> Any:
         return None
     token = _BUSY.set(True)
     try:
-        with torch.no_grad(), torch._C.DisableTorchFunction(), _views_counted(), _untransformed():
-            if not torch.is_autocast_enabled("cpu"):
+        with torch._C.DisableTorchFunction(), _views_counted(), _untransformed():
+            if not torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu"):
                 return action(*args)
-            with torch.autocast("cpu", enabled=False):
+            with torch.no_grad(), torch.autocast("cpu", enabled=False):
                 return action(*args)
     except Exception as error:
         refuse(failure(error))

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from clearhead.trace.watching.doors.happened import PRODUCTS
 from clearhead.trace.watching.watch import watch
 
 
@@ -65,3 +66,35 @@ def test_a_softmax_that_is_no_attention_is_not_named() -> None:
     with watch(net := nn.Sequential(Router())) as seen:
         net(torch.randn(2, 5, 7))
     assert seen.missed == ""
+
+
+class Late(nn.Module):
+    """Spells attention out from its second forward on, where no code names it."""
+
+    def __init__(self, style: str) -> None:
+        super().__init__()
+        self.style, self.calls = style, 0
+
+    def forward(self, states: Tensor) -> Tensor:
+        self.calls += 1
+        if self.calls < 3:
+            return states * 2
+        scores = states @ states.mT
+        if self.style == "softmax":
+            weights: Tensor = getattr(torch, "soft" + "max")(scores, -1)
+        else:
+            weights = getattr(torch, "e" + "xp")(scores)
+            weights = weights / weights.sum(dim=-1, keepdim=True)
+        return weights @ states
+
+
+@pytest.mark.parametrize("style", ["softmax", "exp"])
+def test_attention_is_named_that_begins_when_products_are_no_longer_counted(style: str) -> None:
+    net, states = nn.Sequential(Late(style)), torch.randn(2, 3, 5, 7)
+    with watch(net) as seen:
+        for _ in range(2):
+            net(states)
+        assert not PRODUCTS.counted
+        net(states)
+        assert PRODUCTS.counted
+    assert "`0` computes attention by itself" in seen.missed

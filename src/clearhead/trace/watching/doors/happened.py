@@ -7,12 +7,13 @@ of its size, goes into a product counts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
 from torch import Tensor
 
-from clearhead.trace.watching.watchers import mark_place, watchers
+from clearhead.trace.watching.watchers import is_collecting, mark_place, watchers
 
 
 class _Sizes:
@@ -21,6 +22,43 @@ class _Sizes:
     def __init__(self) -> None:
         self.products: set[int] = set()
         self.softmaxes: dict[int, list[dict[int, Any]]] = {}  # by size: where each of them ran
+        self.began = PRODUCTS.counted  # its products were counted from the first on
+        self.opened = PRODUCTS.opened
+
+
+class Products:
+    """Whether products are counted at all: that costs more than all the rest of watching a step.
+
+    A softmax inside of a door's own function is attention at once. As long as there are no others,
+    nobody asks what products ran. The first softmax elsewhere switches their counting on again, in
+    time for the product that follows it, until the last watch ends.
+    """
+
+    def __init__(self) -> None:
+        self.counted = False
+        self.opened = 0  # how many times a first watch began
+        self.wanted = False  # some softmax ran outside of doors
+        self.switch: Callable[[bool], None] = lambda _: None
+
+    def begin(self, switch: Callable[[bool], None]) -> None:
+        """The first watch began: count until a forward shows that nobody asks."""
+        self.switch, self.wanted = switch, False
+        self.opened += 1
+        self.count(True)
+
+    def count(self, on: bool) -> None:
+        """Count products from now on, or no longer."""
+        if self.counted != on:
+            self.switch(on)
+            self.counted = on
+
+    def want(self) -> None:
+        """Somebody asks."""
+        self.wanted = True
+        self.count(True)
+
+
+PRODUCTS = Products()
 
 
 _SIZES: ContextVar[_Sizes | None] = ContextVar("sizes", default=None)
@@ -30,41 +68,54 @@ def forget_sizes() -> list[dict[int, Any]]:
     """Another forward begins, or the watch ends. Returns where softmaxes ran whose results went
     into no product of their size: they were split, or used in another way."""
     sizes = _SIZES.get()
+    if sizes is not None and sizes.opened == PRODUCTS.opened and not PRODUCTS.wanted:
+        PRODUCTS.count(False)
     _SIZES.set(_Sizes())
     return [] if sizes is None else [place for open_ in sizes.softmaxes.values() for place in open_]
 
 
-def product_ran(given: dict[str, Any], result: Tensor) -> None:
+def product_ran(args: tuple[Any, ...], result: Tensor) -> None:
     """A batched product: the first of an attention, or its last."""
     sizes = _SIZES.get()
     if sizes is None:
         return
-    opened = 0
-    for part in (given.get("self"), given.get("mat2")):
-        opened += 0 if part is None else len(sizes.softmaxes.pop(part.numel(), ()))
+    sizes.products.add(result.numel())
+    if not sizes.softmaxes:
+        return
+    opened = sum(len(sizes.softmaxes.pop(part.numel(), ())) for part in args[:2])
     for _ in range(opened):
         for watcher in watchers():
             watcher.happened()
-    sizes.products.add(result.numel())
 
 
-def sum_and_product_ran(given: dict[str, Any], result: Tensor) -> None:
+def sum_and_product_ran(args: tuple[Any, ...], result: Tensor) -> None:
     """baddbmm: the product is of its second and third argument."""
-    product_ran({"self": given["batch1"], "mat2": given["batch2"]}, result)
+    product_ran(args[1:], result)
 
 
-def softmax_ran(_given: dict[str, Any], result: Tensor) -> None:
+def softmax_ran(_args: tuple[Any, ...], result: Tensor) -> None:
     """A softmax with three axes or more may have come from any product; with two it is more often
     a router's or a classifier's, and counts only if a batched product had its size."""
     sizes = _SIZES.get()
-    count = result.numel()
-    if sizes is not None and (result.ndim > 2 or count in sizes.products):
-        sizes.softmaxes.setdefault(count, []).append(mark_place())
+    if sizes is None:
+        return
+    if is_collecting() and result.ndim > 2:
+        for watcher in watchers():
+            watcher.happened()
+    elif result.ndim > 2 or _came_from_product(sizes, result):
+        PRODUCTS.want()
+        sizes.softmaxes.setdefault(result.numel(), []).append(mark_place())
 
 
-def exponential_ran(_given: dict[str, Any], result: Tensor) -> None:
+def exponential_ran(_args: tuple[Any, ...], result: Tensor) -> None:
     """An exponential: of scores, if a product of this size ran before."""
     sizes = _SIZES.get()
-    count = result.numel()
-    if sizes is not None and count in sizes.products and result.ndim > 1:
-        sizes.softmaxes[count] = [mark_place()]
+    if sizes is not None and result.ndim > 1 and _came_from_product(sizes, result):
+        sizes.softmaxes[result.numel()] = [mark_place()]
+
+
+def _came_from_product(sizes: _Sizes, result: Tensor) -> bool:
+    """True if a product of this size ran before, or if nobody knows."""
+    known = sizes.began and PRODUCTS.counted
+    PRODUCTS.want()
+    return result.numel() in sizes.products if known else True

@@ -7,17 +7,16 @@ from typing import Any
 from torch import Tensor
 
 from clearhead.trace.watching.observed_call import ObservedCall
-from clearhead.trace.watching.watchers import notify
 
 
-def flash_call(given: dict[str, Any], result: Any) -> None:
+def flash_call(given: dict[str, Any], result: Any) -> ObservedCall:
     """The flash kernel for CPUs, which gives the log-sum-exp for free."""
-    notify(_observed(given, result[0], result[1]))
+    return _observed(given, result[0], result[1])
 
 
-def other_device_call(given: dict[str, Any], result: Any) -> None:
+def other_device_call(given: dict[str, Any], result: Any) -> ObservedCall:
     """The kernels of other devices: some pad their log-sum-exps, so ours are computed."""
-    notify(_observed(given, result[0], None))
+    return _observed(given, result[0], None)
 
 
 def _observed(given: dict[str, Any], output: Tensor, logsum: Tensor | None) -> ObservedCall:
@@ -32,7 +31,7 @@ def _observed(given: dict[str, Any], output: Tensor, logsum: Tensor | None) -> O
         scale=query.shape[-1] ** -0.5 if scale is None else scale,
         output=output,
         logsum=logsum,
-        mask=None if mask is None else mask[(None,) * (4 - mask.ndim)],
+        mask=mask if mask is None or mask.ndim == 4 else mask[(None,) * (4 - mask.ndim)],
         from_start=given.get("is_causal", False),
         dropout=given.get("dropout_p", 0.0),
         fused=True,

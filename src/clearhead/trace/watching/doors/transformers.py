@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from clearhead.errors import InputError
 from clearhead.trace.watching.doors.unfused import follow_steps, steps_paused
 from clearhead.trace.watching.observed_call import ObservedCall
-from clearhead.trace.watching.sample_check import matches_model, spelled_out
+from clearhead.trace.watching.sample_check import checked
 from clearhead.trace.watching.watchers import (
     collecting,
     is_watching,
@@ -87,7 +87,7 @@ def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
 def _observed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call the model's function as it is, then notify the watchers of what it computed."""
     with collecting() as inner, steps_paused():
-        end = follow_steps() if _takes_steps(*args, **kwargs) else None
+        end = follow_steps() if _takes_steps(args, kwargs) else None
         try:
             result = function(*args, **kwargs)
         finally:
@@ -97,14 +97,13 @@ def _observed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return result
 
 
-def _takes_steps(*args: Any, **kwargs: Any) -> bool:
+def _takes_steps(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """True if no fused kernel takes the call, as far as the arguments tell: it has dropout, or
     values of another width than the keys."""
-    if len(args) < 4 or not all(isinstance(part, Tensor) for part in args[1:4]):
+    if len(args) < 4 or not isinstance(args[1], Tensor) or not isinstance(args[3], Tensor):
         return False
-    module, query, _, value = args[:4]
-    dropout = bool(kwargs.get("dropout")) and getattr(module, "training", False)
-    return dropout or query.shape[-1] != value.shape[-1]
+    dropout = bool(kwargs.get("dropout")) and getattr(args[0], "training", False)
+    return dropout or args[1].size(-1) != args[3].size(-1)
 
 
 def _notify(
@@ -140,10 +139,12 @@ def _merged(
     if not isinstance(weights, Tensor) or not query.ndim == key.ndim == weights.ndim == 4:
         return OWN_WAY
     keys = min(key.shape[2], weights.shape[3])
+    if key.shape[2] != keys:
+        key, value = key[:, :, :keys], value[:, :, :keys]
     known = ObservedCall(
         query,
-        key[:, :, :keys],
-        value[:, :, :keys],
+        key,
+        value,
         scale=query.shape[-1] ** -0.5 if scaling is None else float(scaling),
         output=result[0].transpose(1, 2),
         mask=None if attention_mask is None else _mask(attention_mask, keys),
@@ -153,8 +154,9 @@ def _merged(
         dropout=dropout if module.training else 0.0,
         weights=weights,
         after_dropout=True,
+        unchecked=True,
     )
-    return known if matches_model(known) else spelled_out(known)
+    return known if query.shape[2] == 1 else checked(known)  # steps may be compared together
 
 
 OWN_WAY = "it computes attention in a way of its own"

@@ -17,8 +17,8 @@ from one another or changes in another way before the second product are kept as
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -384,20 +384,19 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 _MODE: ContextVar[UnfusedMode | None] = ContextVar("unfused", default=None)
 
 
-@contextmanager
-def steps_paused() -> Iterator[None]:
+class steps_paused:  # noqa: N801 - a context manager
     """Follow nothing in the block: another door describes it. A new mode may be begun in it."""
-    mode = _MODE.get()
-    if mode is None:
-        yield
-        return
-    mode.paused += 1
-    token = _MODE.set(None)
-    try:
-        yield
-    finally:
-        mode.paused -= 1
-        _MODE.reset(token)
+
+    def __enter__(self) -> None:
+        self._mode = _MODE.get()
+        if self._mode is not None:
+            self._mode.paused += 1
+            self._token = _MODE.set(None)
+
+    def __exit__(self, *_: object) -> None:
+        if self._mode is not None:
+            self._mode.paused -= 1
+            _MODE.reset(self._token)
 
 
 def follow_steps() -> Callable[[], None]:

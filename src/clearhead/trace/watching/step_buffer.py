@@ -1,0 +1,215 @@
+"""Steps of a generation wait, until many of a layer can be recorded as one call.
+
+A step has one query, yet recording it takes as many operations as recording a prompt. So it waits
+as it came, with the version counters of its tensors. Steps in a row are what one call with several
+queries would have been: step t sees the keys up to its own. They are put together only if the keys
+say so, bit for bit: each step goes on where the one before ended. Whatever does not fit is recorded
+call by call, in the order of the calls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from clearhead.attention.call import CAUSAL
+from clearhead.trace.watching.module_stack import Frame
+from clearhead.trace.watching.observed_call import ObservedCall
+
+MOST_STEPS = 64  # of a layer
+MOST_BYTES = 32 << 20  # that wait in all
+
+
+@dataclass(slots=True)
+class Step:
+    """A call with one query that waits."""
+
+    place: Frame
+    call: ObservedCall
+    cross: bool
+    forward: int
+    versions: tuple[int, ...]
+
+    @property
+    def unchanged(self) -> bool:
+        """True if nobody wrote to its tensors since."""
+        return self.versions == _versions(self.call)
+
+
+class StepBuffer:
+    """The steps of all layers that wait, in the order in which they ran."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.never: set[str] = set()  # paths of layers whose steps could not be put together
+        self._last: dict[str, Step] = {}  # by path
+        self._bytes = 0
+
+    def take(self, place: Frame, call: ObservedCall, cross: bool, forward: int) -> bool:
+        """Let a call wait; False if it is no step, or not the next one of its layer."""
+        if place.path in self.never or not _may_wait(call):
+            return False
+        last = self._last.get(place.path)
+        if last is not None and not _follows(last, call, cross, forward):
+            return False
+        if call.output is not None:
+            call.output = call.output.clone()  # models may write to it at once
+        step = Step(place, call, cross, forward, _versions(call))
+        self.steps.append(step)
+        self._last[place.path] = step
+        weights = 0 if call.weights is None else call.weights.nbytes
+        self._bytes += 2 * call.key.nbytes + weights
+        return True
+
+    @property
+    def full(self) -> bool:
+        """True if nothing more should wait."""
+        most = MOST_STEPS * max(1, len(self._last))
+        return len(self.steps) >= most or self._bytes >= MOST_BYTES
+
+    def empty(self) -> list[Step]:
+        """All steps that waited; nothing waits any more."""
+        waited, self.steps = self.steps, []
+        self._last.clear()
+        self._bytes = 0
+        return waited
+
+
+def by_layer(steps: list[Step]) -> list[list[Step]]:
+    """The steps of each layer, in order."""
+    layers: dict[str, list[Step]] = {}
+    for step in steps:
+        layers.setdefault(step.place.path, []).append(step)
+    return list(layers.values())
+
+
+class Joiner:
+    """Puts the steps of a layer together; masks, which all layers share, only once."""
+
+    def __init__(self) -> None:
+        self._masks: dict[tuple[int, ...], Tensor] = {}
+
+    def together(self, steps: list[Step]) -> ObservedCall | None:
+        """The steps as one call, in which no new call is counted; None if they are not one."""
+        calls, last = [step.call for step in steps], steps[-1].call
+        if not all(step.unchanged for step in steps):
+            return None
+        if len(calls) == 1:
+            return replace(last, counted=True)
+        if not steps[0].cross and not _one_past(calls):
+            return None
+        masks = [call.mask for call in calls if call.mask is not None]
+        return replace(
+            last,
+            query=torch.cat([call.query for call in calls], dim=2),
+            output=_row_after_row([call.output for call in calls]),
+            logsum=_row_after_row([call.logsum for call in calls]),
+            weights=_padded([call.weights for call in calls if call.weights is not None], 0.0),
+            mask=self._mask(masks),
+            rule=None if masks or steps[0].cross else CAUSAL,
+            counted=True,
+        )
+
+    def _mask(self, masks: list[Tensor]) -> Tensor | None:
+        """Later keys were not there: no step but its own and later ones saw them."""
+        if not masks:
+            return None
+        name = tuple(id(mask) for mask in masks)
+        if name not in self._masks:
+            joined = _padded(masks, 0.0 if masks[0].dtype == torch.bool else -torch.inf)
+            assert joined is not None
+            self._masks[name] = joined
+        return self._masks[name]
+
+
+def _may_wait(call: ObservedCall) -> bool:
+    """True for a call with one query whose tensors nobody is likely to write to."""
+    query, key, value, mask = call.query, call.key, call.value, call.mask
+    if query.size(2) != 1 or value is None or query.is_inference():
+        return False
+    keys = key.size(2)
+    if keys < 2 or value.size(2) != keys or (mask is not None and mask.shape[2:] != (1, keys)):
+        return False
+    if key._version or value._version or key._is_view() or value._is_view():
+        return False  # a cache that is written to
+    if call.logsum is None and not call.unchecked:
+        return False
+    plain = call.bias is None and call.rule is None and not call.from_start and not call.dropout
+    alone = not (call.parts or call.spelled or call.inner or call.places)
+    return plain and alone and call.fill is None
+
+
+def _versions(call: ObservedCall) -> tuple[int, ...]:
+    """How many times each of the tensors was written to that wait as they came."""
+    value, mask, weights = call.value, call.mask, call.weights
+    return (
+        call.query._version,
+        call.key._version,
+        0 if value is None else value._version,
+        0 if mask is None else mask._version,
+        0 if weights is None else weights._version,
+    )
+
+
+def _follows(last: Step, call: ObservedCall, cross: bool, forward: int) -> bool:
+    """True if a call can be the next step of a layer, by its sizes and options."""
+    before = last.call
+    if forward == last.forward or cross != last.cross or call.scale != before.scale:
+        return False
+    if call.query.shape != before.query.shape or call.key.dtype != before.key.dtype:
+        return False
+    if cross and call.key.data_ptr() != before.key.data_ptr():
+        return False
+    batch, heads, keys, width = before.key.shape
+    if call.key.shape != (batch, heads, keys if cross else keys + 1, width):
+        return False
+    if (call.logsum is None, call.weights is None) != (
+        before.logsum is None,
+        before.weights is None,
+    ):
+        return False
+    same = call.softcap == before.softcap and call.dtype == before.dtype
+    return same and _alike(call.mask, before.mask) and _alike(call.sinks, before.sinks)
+
+
+def _alike(one: Tensor | None, other: Tensor | None) -> bool:
+    """Both None, or tensors that differ in the number of keys at most."""
+    if one is None or other is None:
+        return one is other
+    return one.dtype == other.dtype and one.shape[:2] == other.shape[:2]
+
+
+def _one_past(calls: list[ObservedCall]) -> bool:
+    """True if the last step has the keys and values that every step had, or brought."""
+    key, value = calls[-1].key, calls[-1].value
+    first, steps = calls[0].key.shape[2], len(calls)
+    if key.shape[0] > 1:  # two sequences may end in the same token: compare all
+        same = all(torch.equal(call.key, key[:, :, : call.key.shape[2]]) for call in calls)
+    else:  # the key before and its own: windows of two, one further on for each step
+        ends = [call.key.narrow(2, first - 2 + n, 2) for n, call in enumerate(calls)]
+        windows = key.narrow(2, first - 2, steps + 1).unfold(2, 2, 1).transpose(3, 4)
+        same = torch.equal(torch.cat(ends, dim=2), windows.flatten(2, 3))
+    brought = [
+        call.value.narrow(2, first - 1 + n, 1)
+        for n, call in enumerate(calls)
+        if call.value is not None
+    ]
+    if not same or value is None:
+        return False
+    return torch.equal(torch.cat(brought, dim=2), value.narrow(2, first - 1, steps))
+
+
+def _row_after_row(rows: list[Tensor | None]) -> Tensor | None:
+    there = [row for row in rows if row is not None]
+    return torch.cat(there, dim=2) if len(there) == len(rows) else None
+
+
+def _padded(rows: list[Tensor], fill: float) -> Tensor | None:
+    """Rows (batch, head, 1, key) below each other, those with fewer keys filled up at the end."""
+    if not rows:
+        return None
+    keys_first = [row.detach().permute(3, 0, 1, 2) for row in rows]
+    padded = torch.nn.utils.rnn.pad_sequence(keys_first, True, fill)  # (step, key, batch, head, 1)
+    return padded[..., 0].permute(2, 3, 0, 1)
