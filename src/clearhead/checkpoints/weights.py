@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from clearhead.checkpoints.gguf.file import GGUFFile
 from clearhead.errors import CheckpointError, WeightNamesError
 from clearhead.models.build import Model, build
 from clearhead.models.config import ModelConfig
@@ -34,10 +35,12 @@ def model_from_weights(
     where: str,
     dtype: torch.dtype | None,
     views: bool = False,
+    quantised: bool = False,
 ) -> Model:
     """Build the model and put the file's tensors into it; every name must have its place.
 
-    Without ``dtype`` the tensors keep theirs. With ``views`` they share the file's memory even
+    Without ``dtype`` the tensors keep theirs. With ``quantised`` the matrices of a GGUF file stay
+    as they are stored (:class:`clearhead.checkpoints.gguf.quantised.QuantisedTensor`). With ``views`` they share the file's memory even
     where their rows do not lie one after another; else those are copied.
 
     Raises:
@@ -58,6 +61,9 @@ def model_from_weights(
     state: dict[str, Tensor] = {}
     taken: set[str] = set()
     for ours, shape in _shapes(model).items():
+        if ours in found and quantised and len(shape) == 2 and _is_matrix(file, found[ours]):
+            state[ours] = _rows_taken(file, found[ours], sources[ours], shape, where)
+            continue
         if ours in found:
             tensor = _taken(file, found[ours], sources[ours], shape, where)
         else:  # an optional one: zeros of the type that the others have
@@ -162,6 +168,23 @@ def _close(held: Tensor, computed: Callable[[Tensor], Tensor]) -> bool:
     return torch.allclose(held, computed(held), atol=1e-3)
 
 
+def _is_matrix(file: WeightFile, name: str) -> bool:
+    return isinstance(file, GGUFFile) and len(file.shape(name)) == 2 and file.kind(name) != "F64"
+
+
+def _rows_taken(
+    file: WeightFile, name: str, source: Source, shape: torch.Size, where: str
+) -> Tensor:
+    """A matrix as it is stored: only the order of its rows may differ."""
+    assert isinstance(file, GGUFFile)
+    theirs = file.quantised(name)
+    order = source.take(torch.arange(len(theirs))[:, None])
+    ours = theirs.taken(order.flatten())
+    if ours.shape != shape:
+        raise _wrong_shape(where, name, ours, shape)
+    return ours
+
+
 def _taken(file: WeightFile, name: str, source: Source, shape: torch.Size, where: str) -> Tensor:
     theirs = file.tensor(name)
     if not theirs.is_floating_point():
@@ -171,11 +194,15 @@ def _taken(file: WeightFile, name: str, source: Source, shape: torch.Size, where
     except (RuntimeError, IndexError):  # not even the number of axes fits
         tensor = theirs
     if tensor.shape != shape:
-        raise CheckpointError(
-            f"{where}: {name} gives {tuple(tensor.shape)}; wanted was {tuple(shape)}.",
-            hint="is config.json the one of these weights?",
-        )
+        raise _wrong_shape(where, name, tensor, shape)
     return tensor
+
+
+def _wrong_shape(where: str, name: str, tensor: Tensor, shape: torch.Size) -> CheckpointError:
+    return CheckpointError(
+        f"{where}: {name} gives {tuple(tensor.shape)}; wanted was {tuple(shape)}.",
+        hint="is config.json the one of these weights?",
+    )
 
 
 def weights_of(model: Model, family: Family) -> dict[str, Tensor]:

@@ -56,7 +56,7 @@ class Workspace:
         self._phases = OTHER_PHASES + engine.config.layers * layer_phases
         self._activation = ACTIVATIONS.index(engine.config.activation)
         sizes = engine.sizes
-        self._mixed_width = sizes["heads"] * sizes["value_width"]
+        self._mixed_width = rounded_up(sizes["heads"] * sizes["value_dim"]) + GROUP  # the last head
         self._widest = max(sizes["model_width"], self._mixed_width)
         self._input_bytes = rounded_up(QUANTISED_GROUP_BYTES * self._widest // GROUP, LINE)
         self._hidden_bytes = rounded_up(
@@ -91,7 +91,6 @@ class Workspace:
             **sizes,
             **{name: tensor.data_ptr() for name, tensor in self._shared.items()},
             activation=self._activation,
-            gated=int(config.gated),
             rms=int(config.norm == "rms"),
             post_norm=int(config.norm_place == "after"),
             cross=int(engine.has_cross_attention),
@@ -107,6 +106,7 @@ class Workspace:
             segment_starts=ctypes.addressof(self.segment_starts),
             output_tokens=ctypes.addressof(self.output_tokens),
             input_bytes=self._input_bytes,
+            mixed_width=self._mixed_width,
             projected_width=self._projected_width,
             hidden_bytes=self._hidden_bytes,
             private_bytes=self._private_bytes,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from clearhead.engine.kernels.numbers import MINUS_INFINITY, ONE, quantise
+from clearhead.engine.kernels.numbers import MINUS_INFINITY, ONE, ZERO, quantise
 from clearhead.engine.kernels.parts import attention_at, part, step_at
 from clearhead.engine.kernels.rotate_and_store import query_at, zero_or_nan_above
 from clearhead.engine.kernels.structures import CHUNK, COLUMNS, GROUP, KEYS, TILE
@@ -321,5 +321,10 @@ def merge_token(
     """Merge all heads of a token, concatenate and quantise them."""
     step, attention = step_at(step_address), attention_at(attention_address)
     for head in range(step.heads):
-        merge_head(step, attention, token, head, mixed + 4 * head * step.value_width)
-    quantise(mixed, vector, step.heads * step.value_width // GROUP)
+        # the zeros that pad a head are overwritten by the next one
+        merge_head(step, attention, token, head, mixed + 4 * head * step.value_dim)
+    width = step.heads * step.value_dim
+    groups = (width + GROUP - 1) // GROUP
+    for i in range(width, GROUP * groups):
+        put_float(mixed + 4 * i, ZERO)
+    quantise(mixed, vector, groups)

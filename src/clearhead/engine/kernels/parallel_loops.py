@@ -42,7 +42,7 @@ def project(
     step = step_at(step_address)
     stride = step.input_bytes
     span = tiles_per_unit(matrix, tokens)
-    units = (matrix_at(matrix).tiles + span - 1) // span
+    units = (matrix_at(matrix).all_tiles + span - 1) // span
     unit = next_unit(step.counters, phase, units, thread, threads)
     while unit >= 0:
         first = unit * span
@@ -76,7 +76,7 @@ def add_projected(
 
 @part
 def hidden_layer(
-    step_address: int, matrix: int, inputs: int, results: int,
+    step_address: int, layer: int, inputs: int, results: int,
     phase: int, thread: int, threads: int,
 ) -> int:  # fmt: skip
     """Compute the hidden layer of the feed-forward network."""
@@ -84,7 +84,7 @@ def hidden_layer(
     units = step.hidden_width // GROUP
     unit = next_unit(step.counters, phase, units, thread, threads)
     while unit >= 0:
-        hidden_group(step_address, matrix, unit, inputs, results)
+        hidden_group(step_address, layer, unit, inputs, results)
         finish(step.counters, phase, threads)
         unit = next_unit(step.counters, phase, units, thread, threads)
     return wait(step.counters, phase, units, threads)
@@ -146,7 +146,7 @@ def merge_all(step_address: int, attention: int, phase: int, thread: int, thread
     step = step_at(step_address)
     token = next_unit(step.counters, phase, step.tokens, thread, threads)
     while token >= 0:
-        mixed = step.mixed + 4 * token * step.heads * step.value_width
+        mixed = step.mixed + 4 * token * step.mixed_width
         vector = step.inputs + token * step.input_bytes
         merge_token(step_address, attention, token, mixed, vector)
         finish(step.counters, phase, threads)

@@ -104,7 +104,7 @@ def feed_forward_layer(
         normalise_and_quantise(step_address, layer.norm, 0, own, inputs)
     else:
         phase = normalise_and_quantise_all(step_address, layer.norm, phase, thread, threads)
-    phase = hidden_layer(step_address, layer.up, inputs, results, phase, thread, threads)
+    phase = hidden_layer(step_address, layer_address, inputs, results, phase, thread, threads)
     base = step.normed if step.post_norm != 0 else step.states
     return add_projected(
         step_address, layer.down, step.hidden, step.hidden_bytes, base,
