@@ -16,7 +16,7 @@ from clearhead.attention.rotary import YarnScaling
 from clearhead.checkpoints.load import Loaded
 from clearhead.engine.engine import Engine, engine_runs_here, engine_supports_config
 from clearhead.engine.runner import EngineRunner, engine_supports
-from clearhead.engine.weights import heads_padded, pack_matrix, rounded_up
+from clearhead.engine.weights import pack_matrix
 from clearhead.errors import InputError
 from clearhead.generation.runner import Runner
 from clearhead.generation.torch_runner import TorchRunner
@@ -92,14 +92,9 @@ def quantised(model: Any) -> Any:
     encoder = set() if isinstance(model, Decoder) else set(model.encoder.modules())
     for module in model.modules():
         if isinstance(module, MultiHeadAttention) and module not in encoder:
-            layers = [module.query] if module.crossing else [module.query, module.key, module.value]
-            for layer in layers:
+            layers = [module.query, module.output]
+            for layer in layers if module.crossing else [*layers, module.key, module.value]:
                 layer.weight.data = seen(layer.weight)
-            width = rounded_up(module.value_dim)
-            output = pack_matrix(heads_padded(module.output.weight, module.heads, width, axis=1))
-            whole = output.dequantised()[: module.output.out_features]
-            apart = whole.view(len(whole), module.heads, width)[..., : module.value_dim]
-            module.output.weight.data = apart.flatten(1)
         elif type(module).__name__ == "FeedForward" and module not in encoder:
             for layer in module.children():
                 assert isinstance(layer, nn.Linear)

@@ -34,7 +34,7 @@ class PackedMatrix:
 
     def structure(self, following: Matrix | None = None) -> Matrix:
         """The C structure that the kernels read; ``following`` has the rows after its own."""
-        from clearhead.checkpoints.gguf.unpacking import stored, unpack_function
+        from clearhead.checkpoints.gguf.kernels.unpacking import stored, unpack_function
         from clearhead.engine.kernels.matrix import multiply_function
 
         layout, count = Layout.of(self.kind), self.tiles.shape[0]
@@ -150,9 +150,9 @@ def _blocks_of(weight: Tensor) -> QuantisedTensor | None:
     return weight if weight.kind in FIELDS else None
 
 
-def _codes_as_bytes(blocks: UInt8[Tensor, "row byte"]) -> UInt8[Tensor, "row byte"]:
+def _codes_as_bytes(blocks: UInt8[Tensor, "row codes"]) -> UInt8[Tensor, "row bytes"]:
     """Rows of IQ4_NL as rows of Q8_0, which hold the same numbers: a code stands for a byte."""
-    from clearhead.checkpoints.gguf.unpacking import CODES
+    from clearhead.checkpoints.gguf.kernels.unpacking import CODES
 
     codes = torch.tensor(CODES, dtype=torch.int8).view(torch.uint8)
     apart = blocks.reshape(len(blocks), -1, 18)
@@ -161,7 +161,10 @@ def _codes_as_bytes(blocks: UInt8[Tensor, "row byte"]) -> UInt8[Tensor, "row byt
 
 
 def _interleaved(
-    blocks: UInt8[Tensor, "row byte"], layout: Layout, groups: int, order: Int[Tensor, " row"]
+    blocks: UInt8[Tensor, "stored_row byte"],
+    layout: Layout,
+    groups: int,
+    order: Int[Tensor, " row"],
 ) -> UInt8[Tensor, "tile bytes"]:
     """Rows of blocks in tiles."""
     tiles = len(order) // TILE

@@ -59,7 +59,7 @@ class QuantisedTensor(Tensor):
         made.blocks, made.kind, made.order, made.give_back = blocks, kind, order, give_back
         return made
 
-    def taken(self, order: Int[Tensor, " row"]) -> QuantisedTensor:
+    def taken(self, order: Int[Tensor, " taken_row"]) -> QuantisedTensor:
         """The matrix of some of its rows."""
         return QuantisedTensor(self.blocks, self.kind, self.order[order], self.give_back)
 
@@ -158,7 +158,7 @@ Unpack = Callable[[Tensor, int, Tensor, Tensor], None]
 
 def _compiled(threads: TorchThreads, kind: str) -> Unpack | None:
     """The compiled way; None for a kind that has none."""
-    from clearhead.checkpoints.gguf.unpacking import UNPACKED, Rows, rows_function, unpack_function
+    from clearhead.checkpoints.gguf.kernels.unpacking import UNPACKED, Rows, rows_function, unpack_function
 
     if kind not in UNPACKED:
         return None

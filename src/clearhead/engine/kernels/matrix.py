@@ -141,27 +141,25 @@ numbers_of, scales_of, add_group = of.q4_1_numbers, of.q4_1_scales, add_minimum
 def multiply_numbers(
     tile: int, groups: int, vector: int, stride: int, tokens: int, result: int
 ) -> None:
-    """Multiply a tile of whole numbers with the vector of every token; weights are unpacked once
-    for four of them."""
-    whole = tokens // 4 * 4
-    for token in range(0, whole, 4):
-        v0 = vector + token * stride
-        v1, v2, v3 = v0 + stride, v0 + 2 * stride, v0 + 3 * stride
-        t0, t1, t2, t3 = no_floats(), no_floats(), no_floats(), no_floats()
-        for group in range(groups):
-            numbers, scales = numbers_of(tile, group), scales_of(tile, group)
-            t0 = add_group(t0, numbers, scales, v0, groups, group)
-            t1 = add_group(t1, numbers, scales, v1, groups, group)
-            t2 = add_group(t2, numbers, scales, v2, groups, group)
-            t3 = add_group(t3, numbers, scales, v3, groups, group)
-        store_four(result + 64 * token, t0, t1, t2, t3)
-    for token in range(whole, tokens):
-        source = vector + token * stride
+    """Multiply a tile of whole numbers with the vector of every token.
+
+    A group is unpacked once for all tokens, whose totals wait in memory meanwhile.
+    """
+    if tokens == 1:
         total = no_floats()
         for group in range(groups):
             numbers, scales = numbers_of(tile, group), scales_of(tile, group)
+            total = add_group(total, numbers, scales, vector, groups, group)
+        store_floats(result, total)
+        return
+    for token in range(tokens):
+        store_floats(result + 64 * token, no_floats())
+    for group in range(groups):
+        numbers, scales = numbers_of(tile, group), scales_of(tile, group)
+        for token in range(tokens):
+            total, source = load_floats(result + 64 * token), vector + token * stride
             total = add_group(total, numbers, scales, source, groups, group)
-        store_floats(result + 64 * token, total)
+            store_floats(result + 64 * token, total)
 
 
 @njit(**INLINED)

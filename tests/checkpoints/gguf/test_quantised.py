@@ -1,0 +1,121 @@
+"""A matrix that stays as it is stored: everywhere the numbers of the float32 one."""
+
+from __future__ import annotations
+
+import copy
+import io
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from clearhead.checkpoints.gguf import quantised
+from clearhead.checkpoints.gguf.quantised import (
+    QuantisedTensor,
+    holds_blocks,
+    unpack_model,
+    unpacked,
+)
+from clearhead.errors import InputError
+from clearhead.layers.linear import Linear
+from tests.shared.gguf_blocks import SCALES, random_blocks
+
+KINDS = (*SCALES, "F32", "F16", "BF16")
+
+
+def matrix(kind: str = "Q4_K", rows: int = 37) -> QuantisedTensor:
+    return QuantisedTensor(random_blocks(kind, rows, 512), kind, torch.randperm(rows))
+
+
+def linear(weight: QuantisedTensor) -> Linear:
+    layer = Linear(weight.shape[1], weight.shape[0], bias=False)
+    layer.weight = nn.Parameter(weight, requires_grad=False)
+    return layer
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_layer_computes_the_same_bits(kind: str) -> None:
+    weight = matrix(kind)
+    exact, floats = nn.Linear(512, 37, bias=False), weight.floats()
+    exact.weight.data = floats
+    for tokens in (1, 40):  # torch's product and oneDNN's
+        states = torch.randn(2, tokens, 512)
+        with torch.no_grad():
+            wanted = linear(weight)(states)
+            same = Linear(512, 37, bias=False)
+            same.weight.data = floats
+            assert torch.equal(wanted, same(states))
+            torch.testing.assert_close(wanted, exact(states), rtol=1e-4, atol=1e-3)
+    ids = torch.tensor([[3, 36, 0], [5, 3, 3]])
+    assert torch.equal(functional.embedding(ids, weight), floats[ids])
+
+
+def test_without_compiled_functions_the_bits_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    weight = matrix("Q6_K")
+    compiled = weight.floats()
+    monkeypatch.setattr(quantised, "load_kernel", lambda _compile: None)
+    assert torch.equal(weight.floats(), compiled)
+
+
+def test_the_order_of_rows() -> None:
+    stored = random_blocks("Q8_0", 5, 64)
+    plain = QuantisedTensor(stored, "Q8_0").floats()
+    order = torch.tensor([4, 4, 0])
+    assert torch.equal(unpacked(stored, "Q8_0", order), plain[order])
+    assert torch.equal(QuantisedTensor(stored, "Q8_0", order).taken(order[2:]).floats(), plain[4:])
+
+
+def test_gradients_flow_through_it() -> None:
+    weight, states = matrix(), torch.randn(3, 512, requires_grad=True)
+    linear(weight)(states).sum().backward()
+    assert states.grad is not None
+    torch.testing.assert_close(states.grad, weight.floats().sum(0).expand(3, 512))
+
+
+def test_it_cannot_be_written_to() -> None:
+    weight = matrix()
+    before = weight.floats()
+    for change in (lambda: weight.mul_(2), lambda: weight[0].add_(1), lambda: weight.zero_()):
+        try:
+            change()
+        except InputError as error:
+            assert "dtype=torch.float32" in str(error)
+    assert torch.equal(weight.floats(), before)
+    with pytest.raises(InputError, match="the file's own Q4_K blocks"):
+        weight.mul_(2)
+
+
+def test_copies_and_files() -> None:
+    layer = linear(matrix())
+    floats = layer.weight.floats()  # type: ignore[operator]
+    other = copy.deepcopy(layer)
+    assert isinstance(other.weight, QuantisedTensor) and isinstance(other.weight, nn.Parameter)
+    assert other.weight.blocks.data_ptr() == layer.weight.blocks.data_ptr()  # type: ignore[union-attr]
+    file = io.BytesIO()
+    torch.save(layer.state_dict(), file)
+    file.seek(0)
+    assert torch.equal(torch.load(file, weights_only=True)["weight"], floats)
+    assert repr(layer.weight.detach()) == "QuantisedTensor(Q4_K, (37, 512))"
+
+
+def test_another_type_makes_it_an_ordinary_tensor() -> None:
+    layer = linear(matrix())
+    floats = layer.weight.floats()  # type: ignore[operator]
+    layer.to(torch.bfloat16)
+    assert type(layer.weight) is nn.Parameter
+    assert torch.equal(layer.weight, floats.bfloat16())
+    layer = linear(matrix()).to("meta")
+    assert type(layer.weight) is nn.Parameter and layer.weight.is_meta
+
+
+def test_a_whole_model_can_be_unpacked() -> None:
+    layer = nn.Sequential(linear(matrix("Q5_0")), nn.LayerNorm(37))
+    floats = layer[0].weight.floats()
+    assert holds_blocks(layer)
+    unpack_model(layer)
+    assert not holds_blocks(layer)
+    assert torch.equal(layer[0].weight, floats)
+    with torch.no_grad():
+        layer[0].weight.mul_(2)
+    assert torch.equal(layer[0].weight, 2 * floats)
