@@ -42,19 +42,29 @@ from clearhead.models.stack import Stack
 Progress = Callable[[int, int, str], None]  # done, total, description
 
 
+def engine_obstacle(config: ModelConfig) -> str | None:
+    """What in this config the engine does not support; None if it supports every setting."""
+    cross = config.kind == "encoder-decoder"
+    obstacles = {
+        "it is an encoder": config.kind not in ("decoder", "encoder-decoder"),
+        "it predicts no next token": config.head != "language",
+        f"its positions are {config.positions}": config.positions not in POSITIONS,
+        "its attention has sinks": config.sinks,
+        "it has segments": bool(config.segments),
+        "it normalises queries and keys of cross-attention": config.attention_norm and cross,
+        "it normalises queries and keys by LayerNorm": config.attention_norm
+        and config.norm == "layer",
+        "it has sandwich norms and cross-attention": config.norm_place == "around" and cross,
+    }
+    return next((reason for reason, there in obstacles.items() if there), None)
+
+
+POSITIONS = ("rotary", "learned", "sinusoidal", "sinusoidal-halves", "none")
+
+
 def engine_supports_config(config: ModelConfig) -> bool:
     """True if the engine supports every setting of this config."""
-    cross = config.kind == "encoder-decoder"
-    return (
-        config.kind in ("decoder", "encoder-decoder")
-        and config.head == "language"
-        and config.positions in ("rotary", "learned", "sinusoidal", "sinusoidal-halves", "none")
-        and config.norm_place in ("before", "after")
-        and config.attention_softcap is None
-        and not config.sinks
-        and not config.segments
-        and not (config.attention_norm and (cross or config.norm == "layer"))
-    )
+    return engine_obstacle(config) is None
 
 
 @functools.cache
@@ -95,9 +105,11 @@ class Engine:
         progress: Progress | None = None,
     ) -> None:
         config = self.config = model.config
-        if not engine_supports_config(config) or not engine_runs_here():
+        obstacle = engine_obstacle(config)
+        if obstacle is not None or not engine_runs_here():
             raise InputError(
-                f"the CPU engine does not support this {config.family} model on this machine.",
+                f"the CPU engine does not support this {config.family} model: "
+                f"{obstacle or 'this processor, or torch here, lacks what its kernels need'}.",
                 hint="torch runs it with the same results: leave the engine out.",
             )
         self.prepare(progress)
@@ -211,6 +223,7 @@ class Engine:
         layer = block.feed_forward
         structure = FeedForward(
             self._norm_of(block.feed_forward_residual),
+            self._after_norm_of(block.feed_forward_residual),
             0 if layer.gate is None else self._linear(layer.gate),
             self._linear(layer.up),
             self._linear(layer.down),
@@ -232,6 +245,7 @@ class Engine:
         ]
         return Attention(
             norm=self._norm_of(residual),
+            after_norm=self._after_norm_of(residual),
             project=self._matrix(*packed),
             output=self._linear(attention.output),
             query_norm=self._head_norm(attention.query_norm),
@@ -259,6 +273,10 @@ class Engine:
     def _norm_of(self, residual: nn.Module) -> int:
         norm = residual.before if residual.before is not None else residual.after
         return self._norm(norm)  # type: ignore[arg-type]
+
+    def _after_norm_of(self, residual: nn.Module) -> int:
+        """The second norm of a sandwich."""
+        return self._norm(residual.after) if residual.place == "around" else 0  # type: ignore[arg-type]
 
     def _norm(self, norm: nn.Module) -> int:
         packed = PackedNorm.of(norm, self.sizes["model_width"])

@@ -120,6 +120,7 @@ class Workspace:
             scale=sizes["key_dim"] ** -0.5 if scale is None else scale,
             epsilon=config.norm_epsilon,
             embedding_scale=config.embedding_scale,
+            softcap=config.attention_softcap or 0.0,
         )
 
     def set_tokens(

@@ -79,6 +79,18 @@ def embed(step_address: int, token: int) -> None:
 
 
 @part
+def add_normalised(step_address: int, norm: int, token: int) -> None:
+    """Normalise what a layer adds to a token's hidden state, and add it."""
+    step = step_at(step_address)
+    added = step.normed + 4 * token * step.model_width
+    state = step.states + 4 * token * step.model_width
+    normalise(step, norm_at(norm), added, added)
+    for i in range(0, step.model_width, TILE):
+        total = add(load_floats(state + 4 * i), load_floats(added + 4 * i))
+        store_floats(state + 4 * i, total)
+
+
+@part
 def normalise_and_quantise(
     step_address: int, norm: int, token: int, normed: int, vector: int
 ) -> None:

@@ -8,7 +8,7 @@ Each function is one phase and returns the index of the next (see threads.py).
 from __future__ import annotations
 
 from clearhead.engine.kernels.attention import attend, attention_units, merge_token
-from clearhead.engine.kernels.hidden_states import embed, normalise_and_quantise
+from clearhead.engine.kernels.hidden_states import add_normalised, embed, normalise_and_quantise
 from clearhead.engine.kernels.parts import matrix_at, part, step_at
 from clearhead.engine.kernels.projection import (
     add_projected_tiles,
@@ -35,12 +35,11 @@ def embed_all(step_address: int, thread: int, threads: int) -> int:
 
 @part
 def project(
-    step_address: int, matrix: int, inputs: int, tokens: int, target: int, target_row: int,
-    results: int, phase: int, thread: int, threads: int,
+    step_address: int, matrix: int, inputs: int, stride: int, tokens: int,
+    target: int, target_row: int, results: int, phase: int, thread: int, threads: int,
 ) -> int:  # fmt: skip
     """Compute target = matrix · inputs + bias, for each token."""
     step = step_at(step_address)
-    stride = step.input_bytes
     span = tiles_per_unit(matrix, tokens)
     units = (matrix_at(matrix).all_tiles + span - 1) // span
     unit = next_unit(step.counters, phase, units, thread, threads)
@@ -72,6 +71,18 @@ def add_projected(
         finish(step.counters, phase, threads)
         unit = next_unit(step.counters, phase, units, thread, threads)
     return wait(step.counters, phase, units, threads)
+
+
+@part
+def add_normalised_all(step_address: int, norm: int, phase: int, thread: int, threads: int) -> int:
+    """Normalise what a layer adds to each token's hidden state, and add it."""
+    step = step_at(step_address)
+    token = next_unit(step.counters, phase, step.tokens, thread, threads)
+    while token >= 0:
+        add_normalised(step_address, norm, token)
+        finish(step.counters, phase, threads)
+        token = next_unit(step.counters, phase, step.tokens, thread, threads)
+    return wait(step.counters, phase, step.tokens, threads)
 
 
 @part

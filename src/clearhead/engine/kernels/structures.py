@@ -52,20 +52,20 @@ class Norm(ctypes.Structure):
 class Attention(ctypes.Structure):
     """One attention: addresses of its norm, matrices and cache.
 
-    ``rotary`` 0: no rotation. ``window`` 0: no sliding window. ``cross`` 1: cross-attention, keys
+    ``after_norm`` 0: what the layer adds is not normalised. ``rotary`` 0: no rotation. ``window`` 0: no sliding window. ``cross`` 1: cross-attention, keys
     and values are those of the source.
     """
 
     _fields_ = _integers(
-        *("norm", "project", "output", "query_norm", "key_norm", "rotary", "window", "cross"),
+        *("norm", "after_norm", "project", "output", "query_norm", "key_norm", "rotary", "window", "cross"),
         *("keys", "values"),
     )
 
 
 class FeedForward(ctypes.Structure):
-    """Addresses of the norm and the matrices; gate 0: the hidden layer has none."""
+    """Addresses of the norms and the matrices; gate 0: the hidden layer has none."""
 
-    _fields_ = _integers("norm", "gate", "up", "down")
+    _fields_ = _integers("norm", "after_norm", "gate", "up", "down")
 
 
 class Step(ctypes.Structure):
@@ -90,7 +90,7 @@ class Step(ctypes.Structure):
             *("mixed", "mixed_width", "hidden", "hidden_bytes", "partials", "private", "private_bytes"),
             "counters",
         ),
-        *((name, ctypes.c_float) for name in ("scale", "epsilon", "embedding_scale", "unused")),
+        *((name, ctypes.c_float) for name in ("scale", "epsilon", "embedding_scale", "softcap")),
     ]
 
 
