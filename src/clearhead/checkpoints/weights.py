@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from clearhead.checkpoints.gguf.file import GGUFFile
+from clearhead.checkpoints.gguf.quantised import QuantisedTensor
 from clearhead.errors import CheckpointError, WeightNamesError
 from clearhead.models.build import Model, build
 from clearhead.models.config import ModelConfig
@@ -210,12 +211,14 @@ def weights_of(model: Model, family: Family) -> dict[str, Tensor]:
     parts: dict[str, list[tuple[Source, Tensor]]] = {}
     parameters = dict(model.named_parameters())
     for ours, source in family.sources(model.config).items():
-        parts.setdefault(source.name, []).append((source, parameters[ours].detach()))
+        parameter = parameters[ours].detach()
+        held = parameter.floats() if isinstance(parameter, QuantisedTensor) else parameter
+        parts.setdefault(source.name, []).append((source, held))
     given: dict[str, Tensor] = {}
     memory: set[int] = set()
-    for name, held in parts.items():
-        ordered = sorted(held, key=lambda pair: pair[0].part)
-        tensor = held[0][0].give([tensor for _, tensor in ordered])
+    for name, pairs in parts.items():
+        ordered = sorted(pairs, key=lambda pair: pair[0].part)
+        tensor = pairs[0][0].give([tensor for _, tensor in ordered])
         # Two parameters may share their memory, if the file had one tensor for both.
         given[name] = tensor.clone() if tensor.data_ptr() in memory else tensor
         memory.add(tensor.data_ptr())

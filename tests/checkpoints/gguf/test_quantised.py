@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+from typing import Any
 
 import pytest
 import torch
@@ -64,6 +65,17 @@ def test_the_order_of_rows() -> None:
     order = torch.tensor([4, 4, 0])
     assert torch.equal(unpacked(stored, "Q8_0", order), plain[order])
     assert torch.equal(QuantisedTensor(stored, "Q8_0", order).taken(order[2:]).floats(), plain[4:])
+
+
+@pytest.mark.parametrize(
+    "part", [3, -1, slice(5, 9), slice(None, None, 7), [4, 4, 0], (slice(None), 3), (2, slice(3, 9))]
+)
+def test_parts_of_it_are_those_of_the_floats(part: Any) -> None:
+    weight = matrix("Q5_K")
+    assert torch.equal(weight[part] * 1, weight.floats()[part])
+    order = torch.tensor([[1, 2], [0, 36]])
+    assert torch.equal(weight[order], weight.floats()[order])
+    assert torch.equal(weight.T[3:5], weight.floats().T[3:5])
 
 
 def test_gradients_flow_through_it() -> None:

@@ -111,8 +111,11 @@ class QuantisedTensor(Tensor):
         kwargs = kwargs or {}
         if func in _SAME:
             return args[0].taken(torch.arange(len(args[0].order)))
-        if func is torch.ops.aten.embedding.default:
-            return _rows_of(*args[:2])
+        rows = _ROWS.get(func)
+        if rows is not None and isinstance(args[0], QuantisedTensor):
+            wanted = rows(*args, **kwargs)
+            if wanted is not None:
+                return wanted
         for argument, given in zip(func._schema.arguments, args, strict=False):
             if isinstance(given, QuantisedTensor) and argument.is_write:
                 raise InputError(
@@ -129,10 +132,38 @@ def _as_floats(given: Any) -> Any:
     return tree_map_only(QuantisedTensor, QuantisedTensor.floats, given)
 
 
-def _rows_of(weight: QuantisedTensor, ids: Tensor) -> Tensor:
-    """The rows of an embedding, each as often as it is wanted."""
+# Operations that want a few rows: only those are unpacked. None: not this case.
+def _embedding(weight: QuantisedTensor, ids: Tensor, *_options: Any, **_more: Any) -> Tensor:
     found = unpacked(weight.blocks, weight.kind, weight.order[ids.flatten()])
     return found.view(*ids.shape, weight.shape[1])
+
+
+def _selected(weight: QuantisedTensor, dim: int, index: int) -> Tensor | None:
+    if dim not in (0, -2):
+        return None
+    return unpacked(weight.blocks, weight.kind, weight.order[index : index + 1 or None])[0]
+
+
+def _indexed(weight: QuantisedTensor, indices: Sequence[Tensor | None]) -> Tensor | None:
+    if len(indices) != 1 or indices[0] is None:
+        return None
+    order = weight.order[indices[0]]
+    found = unpacked(weight.blocks, weight.kind, order.flatten())
+    return found.view(*order.shape, weight.shape[1])
+
+
+def _sliced(weight: QuantisedTensor, dim: int = 0, *span: Any) -> Tensor | None:
+    if dim not in (0, -2):
+        return None
+    return weight.taken(torch.ops.aten.slice.Tensor(torch.arange(len(weight)), 0, *span))
+
+
+_ROWS: dict[Any, Callable[..., Tensor | None]] = {
+    torch.ops.aten.embedding.default: _embedding,
+    torch.ops.aten.select.int: _selected,
+    torch.ops.aten.index.Tensor: _indexed,
+    torch.ops.aten.slice.Tensor: _sliced,
+}
 
 
 def unpacked(
