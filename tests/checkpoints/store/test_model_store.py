@@ -350,7 +350,7 @@ def test_where_models_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 
 def test_the_catalogue_is_consistent() -> None:
-    assert list(CATALOGUE) == ["smollm2", "minilm", "dates"]
+    assert list(CATALOGUE) == ["smollm2", "minilm", "dates", "gemma3"]
     for entry in CATALOGUE.values():
         digests = [file.sha256 for file in entry.files]
         if entry.wheel is not None:
