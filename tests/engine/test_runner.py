@@ -264,7 +264,7 @@ def test_what_the_engine_does_not_support() -> None:
     ):
         assert not engine_supports_config(config.changed(**changes))
     assert engine_obstacle(config.changed(positions="alibi")) == "its positions are alibi"
-    with pytest.raises(InputError, match="does not support .* its attention has sinks"):
+    with pytest.raises(InputError, match=r"does not support .* its attention has sinks"):
         Engine(Decoder(config.changed(sinks=True)))
 
 

@@ -100,7 +100,9 @@ def test_bytes_and_bfloat16() -> None:
     load(given.ctypes.data, found.ctypes.data)
     assert found[0].tolist() == given[:16].tolist()
     assert found[1].tolist() == given[:16].view(np.int8).tolist()
-    assert found[2].tolist() == (given.view(np.uint16).astype(np.uint32) << 16).view(np.int32).tolist()
+    assert (
+        found[2].tolist() == (given.view(np.uint16).astype(np.uint32) << 16).view(np.int32).tolist()
+    )
 
 
 def test_pieces_of_two_and_four_bytes() -> None:

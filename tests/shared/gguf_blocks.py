@@ -24,8 +24,8 @@ def random_blocks(kind: str, rows: int, columns: int, seed: int = 0, size: float
         numbers = (size * generator.normal(size=(rows, columns))).astype(PLAIN[kind])
         return torch.from_numpy(numbers).view(torch.uint8)
     if kind == "BF16":
-        numbers = torch.from_numpy(size * generator.normal(size=(rows, columns)))
-        return numbers.bfloat16().view(torch.uint8)
+        floats = torch.from_numpy(size * generator.normal(size=(rows, columns)))
+        return floats.bfloat16().view(torch.uint8)
     stored = kind_named(kind)
     count = columns // stored.block_length
     blocks = generator.integers(0, 256, (rows, count, stored.block_bytes), dtype=np.uint8)

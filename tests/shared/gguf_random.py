@@ -59,7 +59,9 @@ def _matrices() -> list[tuple[str, int, int]]:
         "attn_v": (KV_HEADS * WIDTH, MODEL), "attn_output": (MODEL, HEADS * WIDTH),
         "ffn_gate": (HIDDEN, MODEL), "ffn_up": (HIDDEN, MODEL), "ffn_down": (MODEL, HIDDEN),
     }  # fmt: skip
-    layers = [(f"blk.{i}.{name}.weight", *size) for i in range(LAYERS) for name, size in shapes.items()]
+    layers = [
+        (f"blk.{i}.{name}.weight", *size) for i in range(LAYERS) for name, size in shapes.items()
+    ]
     return [("token_embd.weight", VOCAB, MODEL), *layers]
 
 

@@ -40,9 +40,10 @@ def model_from_weights(
 ) -> Model:
     """Build the model and put the file's tensors into it; every name must have its place.
 
-    Without ``dtype`` the tensors keep theirs. With ``quantised`` the matrices of a GGUF file stay
-    as they are stored (:class:`clearhead.checkpoints.gguf.quantised.QuantisedTensor`). With ``views`` they share the file's memory even
-    where their rows do not lie one after another; else those are copied.
+    Without ``dtype`` the tensors keep theirs. With ``views`` they share the file's memory even
+    where their rows do not lie one after another; else those are copied. With ``quantised`` the
+    matrices of a GGUF file stay as they are stored
+    (:class:`clearhead.checkpoints.gguf.quantised.QuantisedTensor`).
 
     Raises:
         WeightNamesError: names are missing or unexpected; it lists all of them.

@@ -234,7 +234,10 @@ class Engine:
 
     def _attention(self, attention: MultiHeadAttention, residual: nn.Module) -> Any:
         sizes, cross = self.sizes, attention.crossing
-        key, value = (sizes["key_dim"], sizes["key_width"]), (sizes["value_dim"], sizes["value_width"])
+        key, value = (
+            (sizes["key_dim"], sizes["key_width"]),
+            (sizes["value_dim"], sizes["value_width"]),
+        )
         projections = [(attention.query, attention.heads, key)]
         if not cross:
             projections.append((attention.key, attention.kv_heads, key))

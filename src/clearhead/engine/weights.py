@@ -65,9 +65,9 @@ class PackedMatrix:
         held = self.tiles.view(tiles, count, TILE * layout.bytes)
         rows = torch.empty(tiles, TILE, count, layout.bytes, dtype=torch.uint8)
         for field in layout.fields:
-            end = field.start + field.size * field.count
+            end = field.start + field.size * field.pieces
             pieces = held[..., TILE * field.start : TILE * end]
-            apart = pieces.reshape(tiles, count, field.count, TILE, field.size)
+            apart = pieces.reshape(tiles, count, field.pieces, TILE, field.size)
             apart = _as_stored(apart.permute(0, 3, 1, 2, 4), field)
             rows[..., field.start : end] = apart.flatten(3)
         return rows.view(tiles * TILE, -1)

@@ -13,7 +13,7 @@ def test_fields_cover_a_block(kind: str) -> None:
     layout, place = Layout.of(kind), 0
     for field in layout.fields:
         assert field.start == place and field.size in (2, 4)
-        place += field.size * field.count
+        place += field.size * field.pieces
     assert place == layout.bytes
     stored = next(each for each in KINDS.values() if each.name == kind)
     assert layout.bytes * stored.block_length == stored.block_bytes * layout.length

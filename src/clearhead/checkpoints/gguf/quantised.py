@@ -14,7 +14,6 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Int, UInt8
 from torch import Tensor, nn
@@ -53,8 +52,8 @@ class QuantisedTensor(Tensor):
         order = torch.arange(len(blocks)) if order is None else order
         stored = kind_named(kind)
         columns = blocks.shape[1] // stored.block_bytes * stored.block_length
-        made: QuantisedTensor = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
-            cls, (len(order), columns), dtype=torch.float32, device="cpu"
+        made: QuantisedTensor = Tensor._make_wrapper_subclass(
+            cls, (len(order), columns), dtype=torch.float32, device=torch.device("cpu")
         )
         made.blocks, made.kind, made.order, made.give_back = blocks, kind, order, give_back
         return made
@@ -64,7 +63,7 @@ class QuantisedTensor(Tensor):
         return QuantisedTensor(self.blocks, self.kind, self.order[order], self.give_back)
 
     def detach(self) -> QuantisedTensor:
-        """The same matrix. torch would come here by a detour that imports a second's worth of it."""
+        """The same matrix; torch's own way here would import another half second of torch."""
         return self.taken(torch.arange(len(self.order)))
 
     def floats(self) -> Tensor:
@@ -88,13 +87,14 @@ class QuantisedTensor(Tensor):
         whole = nn.Parameter(value, wants) if isinstance(self, nn.Parameter) else value.detach()
         torch.utils.swap_tensors(self, whole)
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:  # noqa: ARG002 - torch's signature
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         """Kind and shape; not the numbers, which are not there yet."""
         return f"QuantisedTensor({self.kind}, {tuple(self.shape)})"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> QuantisedTensor:
         """The same blocks: nobody can change them."""
-        copy = self.detach().requires_grad_(self.requires_grad)
+        copy = self.detach()
+        copy.requires_grad_(self.requires_grad)
         copy._is_param = getattr(self, "_is_param", False)
         memo[id(self)] = copy
         return copy
@@ -105,10 +105,10 @@ class QuantisedTensor(Tensor):
         kept = nn.Parameter(found, self.requires_grad) if isinstance(self, nn.Parameter) else found
         return kept.__reduce_ex__(protocol)
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @classmethod
-    def __torch_dispatch__(
+    def __torch_dispatch__(  # type: ignore[override]
         cls, func: Any, _types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         """Unpack, then compute."""
@@ -193,7 +193,12 @@ Unpack = Callable[[Tensor, int, Tensor, Tensor], None]
 
 def _compiled(threads: TorchThreads, kind: str) -> Unpack | None:
     """The compiled way; None for a kind that has none."""
-    from clearhead.checkpoints.gguf.kernels.unpacking import UNPACKED, Rows, rows_function, unpack_function
+    from clearhead.checkpoints.gguf.kernels.unpacking import (
+        UNPACKED,
+        Rows,
+        rows_function,
+        unpack_function,
+    )
 
     if kind not in UNPACKED:
         return None
@@ -215,13 +220,3 @@ FEWEST_SHARED = 65_536  # numbers; fewer are unpacked before a second thread has
 def holds_blocks(model: nn.Module) -> bool:
     """True if some of the model's matrices are blocks of a file."""
     return any(isinstance(parameter, QuantisedTensor) for parameter in model.parameters())
-
-
-def unpack_model(model: nn.Module) -> None:
-    """Make all of a model's matrices float32 tensors, which can be written to."""
-    for module in model.modules():
-        for name, parameter in module.named_parameters(recurse=False):
-            if isinstance(parameter, QuantisedTensor):
-                module.register_parameter(
-                    name, nn.Parameter(parameter.floats(), parameter.requires_grad)
-                )

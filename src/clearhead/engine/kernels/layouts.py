@@ -24,11 +24,11 @@ AS_IT_IS, PLUS_128, SPREAD_BITS = range(3)
 
 
 class Field(NamedTuple):
-    """``count`` pieces of ``size`` bytes from byte ``start`` of a block."""
+    """``pieces`` of ``size`` bytes from byte ``start`` of a block."""
 
     start: int
     size: int
-    count: int
+    pieces: int
     change: int = AS_IT_IS
 
 

@@ -52,12 +52,23 @@ class Norm(ctypes.Structure):
 class Attention(ctypes.Structure):
     """One attention: addresses of its norm, matrices and cache.
 
-    ``after_norm`` 0: what the layer adds is not normalised. ``rotary`` 0: no rotation. ``window`` 0: no sliding window. ``cross`` 1: cross-attention, keys
+    ``after_norm`` 0: what the layer adds is not normalised. ``rotary`` 0: no rotation. ``window``
+    0: no sliding window. ``cross`` 1: cross-attention, keys
     and values are those of the source.
     """
 
     _fields_ = _integers(
-        *("norm", "after_norm", "project", "output", "query_norm", "key_norm", "rotary", "window", "cross"),
+        *(
+            "norm",
+            "after_norm",
+            "project",
+            "output",
+            "query_norm",
+            "key_norm",
+            "rotary",
+            "window",
+            "cross",
+        ),
         *("keys", "values"),
     )
 
@@ -87,7 +98,15 @@ class Step(ctypes.Structure):
             *("outputs", "output_tokens", "source_lengths", "chunks", "logits", "logits_row"),
             # workspace
             *("states", "normed", "inputs", "input_bytes", "projected", "projected_width"),
-            *("mixed", "mixed_width", "hidden", "hidden_bytes", "partials", "private", "private_bytes"),
+            *(
+                "mixed",
+                "mixed_width",
+                "hidden",
+                "hidden_bytes",
+                "partials",
+                "private",
+                "private_bytes",
+            ),
             "counters",
         ),
         *((name, ctypes.c_float) for name in ("scale", "epsilon", "embedding_scale", "softcap")),

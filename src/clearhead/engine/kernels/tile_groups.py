@@ -248,7 +248,9 @@ def q3_k_numbers(tile: int, group: int) -> Any:
 def q3_k_scale(block: int, index: int) -> Any:
     """Scale 0 … 15: four bits out of eight bytes, two more out of the next four, less 32."""
     words = block + ROW * 96
-    lower = shifted_right(load_ints(words + 64 * (index % 8 // 4)), 8 * (index % 4) + index // 8 * 4)
+    lower = shifted_right(
+        load_ints(words + 64 * (index % 8 // 4)), 8 * (index % 4) + index // 8 * 4
+    )
     upper = shifted_right(load_ints(words + 128), 8 * (index % 4) + index // 4 * 2)
     both = either(masked(lower, 15), shifted_left(masked(upper, 3), 4))
     number = subtract(as_floats(both), broadcast(np.float32(32)))

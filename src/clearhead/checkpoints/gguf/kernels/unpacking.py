@@ -209,7 +209,6 @@ def unpack_blocks(blocks: int, count: int, target: int) -> None:
             store_floats(target + 64 * (block * runs_of_block + run), run_of(source, run))
 
 
-
 def unpack_iq4_nl(blocks: int, count: int, target: int) -> None:
     """Write the numbers of ``count`` blocks of IQ4_NL: scale, 16 bytes; a code stands for q."""
     for block in range(count):
@@ -243,7 +242,7 @@ def unpack_function(name: str) -> int:
     function = unpack_iq4_nl
     if name in RUNS:
         length, size = stored(name)
-        function = bound(  # type: ignore[assignment]
+        function = bound(
             unpack_blocks, f"unpack_{name.lower()}",
             run_of=RUNS[name], runs_of_block=length // RUN, bytes_of_block=size,
         )  # fmt: skip
