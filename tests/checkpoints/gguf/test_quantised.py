@@ -81,7 +81,7 @@ def test_parts_of_it_are_those_of_the_floats(part: Any) -> None:
 
 def test_gradients_flow_through_it() -> None:
     weight, states = matrix(), torch.randn(3, 512, requires_grad=True)
-    torch.autograd.backward(linear(weight)(states).sum())  # type: ignore[no-untyped-call]
+    torch.autograd.backward(linear(weight)(states).sum())
     assert states.grad is not None
     torch.testing.assert_close(states.grad, weight.floats().sum(0).expand(3, 512))
 
@@ -89,14 +89,13 @@ def test_gradients_flow_through_it() -> None:
 def test_it_cannot_be_written_to() -> None:
     weight = matrix()
     before = weight.floats()
-    for change in (lambda: weight.mul_(2), lambda: weight[0].add_(1), lambda: weight.zero_()):
-        try:
-            change()
-        except InputError as error:
-            assert "dtype=torch.float32" in str(error)
-    assert torch.equal(weight.floats(), before)
-    with pytest.raises(InputError, match="the file's own Q4_K blocks"):
+    with pytest.raises(InputError, match="the file's own Q4_K blocks") as refused:
         weight.mul_(2)
+    assert "dtype=torch.float32" in str(refused.value)
+    with pytest.raises(InputError, match="cannot be changed"):
+        weight.zero_()
+    weight[0].add_(1)  # a copy of one row
+    assert torch.equal(weight.floats(), before)
 
 
 def test_copies_and_files() -> None:
