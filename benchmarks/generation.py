@@ -19,6 +19,7 @@ import torch
 from generation_avx2 import avx2
 from generation_contestants import TOKENS, Clearhead, Llama, Transformers, some_ids, turns
 from generation_curve import draw_curve
+from generation_files import files_table
 from generation_processes import bandwidth, first_token, first_use, memory, sharing
 from measure import machine, megabytes, publish, seconds, table
 from torch import Tensor
@@ -151,6 +152,7 @@ def in_eight_bits(path: Path) -> Clearhead:
     from clearhead.engine.engine import Engine
 
     found = Clearhead(path)
+    found.loaded = ch.load(path, dtype=torch.float32)  # weights that can be changed
     assert isinstance(found.loaded.model, ch.Decoder)
     generator = torch.Generator().manual_seed(0)
     for parameter in found.loaded.model.parameters():
@@ -236,6 +238,7 @@ def parts(path: Path, quick: bool, keep: bool) -> dict[str, tuple[str, Callable[
         "use": ("First use", lambda: first_use(path)),
         "sharing": ("Two processes on the same cores", lambda: sharing(path)),
         "memory": ("Memory", lambda: memory(path)),
+        "files": ("Other files", lambda: files_table(path, min(rounds, 3))),
         "quality": ("Quality", lambda: quality(path, 2048 if quick else 20_480)),
     }
 

@@ -88,16 +88,23 @@ def _tell_memory() -> None:
 
 
 # The first token.
-def first_token(path: Path, rounds: int) -> str:
-    """From the command to the first letter on the screen, everything cached."""
+def first_tokens(path: Path, rounds: int) -> dict[str, list[float]]:
+    """From the command to the first letter on the screen: ours and llama.cpp's, in turns. The first
+    of the rounds + 1 times is that of a cold start."""
     command = [sys.executable, "-m", "clearhead", "generate", PROMPT, "--model", str(path)]
     ours = [*command, "--max-tokens", "4", "--temperature", "0"]
-    theirs = [sys.executable, __file__, "write_transformers", str(path)]
-    took: dict[str, list[float]] = {"clearhead": [], "llama.cpp": [], "transformers": []}
+    took: dict[str, list[float]] = {"clearhead": [], "llama.cpp": []}
     for _ in range(rounds + 1):
         took["clearhead"].append(_until_letter(ours))
         took["llama.cpp"].append(_until_llama(path))
-        took["transformers"].append(_until_letter(theirs))
+    return took
+
+
+def first_token(path: Path, rounds: int) -> str:
+    """From the command to the first letter on the screen, everything cached."""
+    theirs = [sys.executable, __file__, "write_transformers", str(path)]
+    took = first_tokens(path, rounds)
+    took["transformers"] = [_until_letter(theirs) for _ in range(rounds + 1)]
     rows = [[name, seconds(statistics.median(found[1:]))] for name, found in took.items()]
     return table(["from the command to the first token", ""], rows)
 

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import clearhead as ch
+from clearhead.checkpoints.load import Loaded
 from clearhead.cli import loading
 from clearhead.cli.generate import command
 from clearhead.cli.preparing import ProgressLine, prepare_engine
@@ -77,3 +78,20 @@ def test_the_command_writes_by_the_engine(decoder_folder: Path) -> None:
         )
     )
     assert by_engine.stdout == wanted + "\n"
+
+
+def test_it_says_why_torch_runs_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = ch.ModelConfig(
+        kind="decoder", vocab=23, context=32, model=8, layers=1, heads=2, feed_forward=8,
+        positions="alibi",
+    )  # fmt: skip
+    model = ch.Decoder(config)
+    loaded = Loaded("sloping", tmp_path, model, config, None)
+    prepare_engine(loaded, False)
+    assert capsys.readouterr().err == ""
+    prepare_engine(loaded, None)
+    assert capsys.readouterr().err == (
+        "torch runs sloping, not the faster CPU engine: its positions are alibi.\n"
+    )
+    with pytest.raises(InputError, match="does not support sloping as it is: its positions are a"):
+        make_runner(loaded, engine=True)

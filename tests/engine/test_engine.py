@@ -39,7 +39,7 @@ def test_position_table() -> None:
 @pytest.mark.parametrize("tied", [True, False])
 def test_weight_bytes_count_what_a_step_reads(tied: bool) -> None:
     engine = Engine(decoder(tied=tied))
-    sizes = [(6 * 32 + 2 * 32 + 2 * 64, 64), (64, 6 * 64), (2 * 96, 64), (64, 96)]
+    sizes = [(6 * 32 + 2 * 32 + 2 * 64, 64), (64, 7 * 32), (2 * 96, 64), (64, 96)]
     layer = sum(rows * columns * 34 // 32 for rows, columns in sizes)
     head = 64 * 64 * 34 // 32  # an embedding that is only looked up does not count
     assert engine.weight_bytes == 2 * layer + head

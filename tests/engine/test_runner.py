@@ -14,9 +14,14 @@ from torch import Tensor, nn
 
 from clearhead.attention.rotary import YarnScaling
 from clearhead.checkpoints.load import Loaded
-from clearhead.engine.engine import Engine, engine_runs_here, engine_supports_config
+from clearhead.engine.engine import (
+    Engine,
+    engine_obstacle,
+    engine_runs_here,
+    engine_supports_config,
+)
 from clearhead.engine.runner import EngineRunner, engine_supports
-from clearhead.engine.weights import heads_padded, pack_matrix, rounded_up
+from clearhead.engine.weights import pack_matrix
 from clearhead.errors import InputError
 from clearhead.generation.runner import Runner
 from clearhead.generation.torch_runner import TorchRunner
@@ -47,6 +52,17 @@ DECODERS: dict[str, dict[str, Any]] = {
     "window-scaled": {
         "gated": True, "window": 7, "window_layers": (True, False, True), "key_dim": 12,
         "window_rotary_base": 300.0, "window_rotary_scaling": YarnScaling(3.0, 50),
+    },
+    "gemma2": {
+        "kv_heads": 2, "key_dim": 12, "gated": True, "activation": "gelu_tanh", "window": 7,
+        "window_layers": (True, False, True), "norm_place": "around", "norm_offset": True,
+        "attention_softcap": 1.5, "output_softcap": 9.0, "embedding_scale": 6.6,
+        "attention_scale": 0.4,
+    },
+    "gemma3": {
+        "kv_heads": 1, "key_dim": 12, "gated": True, "activation": "gelu_tanh", "window": 7,
+        "window_layers": (True, True, False), "window_rotary_base": 300.0, "norm_place": "around",
+        "norm_offset": True, "attention_norm": True, "embedding_scale": 6.6,
     },
     "plain": {"positions": "none", "activation": "relu", "output_scale": 0.5, "output_softcap": 9.},
 }  # fmt: skip
@@ -92,14 +108,9 @@ def quantised(model: Any) -> Any:
     encoder = set() if isinstance(model, Decoder) else set(model.encoder.modules())
     for module in model.modules():
         if isinstance(module, MultiHeadAttention) and module not in encoder:
-            layers = [module.query] if module.crossing else [module.query, module.key, module.value]
-            for layer in layers:
+            layers = [module.query, module.output]
+            for layer in layers if module.crossing else [*layers, module.key, module.value]:
                 layer.weight.data = seen(layer.weight)
-            width = rounded_up(module.value_dim)
-            output = pack_matrix(heads_padded(module.output.weight, module.heads, width, axis=1))
-            whole = output.dequantised()[: module.output.out_features]
-            apart = whole.view(len(whole), module.heads, width)[..., : module.value_dim]
-            module.output.weight.data = apart.flatten(1)
         elif type(module).__name__ == "FeedForward" and module not in encoder:
             for layer in module.children():
                 assert isinstance(layer, nn.Linear)
@@ -174,7 +185,7 @@ def test_greedy_text_is_that_of_torch_on_the_same_weights() -> None:
     assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize("name", ["llama", "post-norm", "window"])
+@pytest.mark.parametrize("name", ["llama", "post-norm", "window", "gemma2", "gemma3"])
 def test_bits_depend_on_the_row_alone(name: str) -> None:
     engine = Engine(decoder(name))
     rows = rows_of(*ROWS)
@@ -248,12 +259,12 @@ def test_what_the_engine_does_not_support() -> None:
     for changes in (
         {"positions": "alibi"},
         {"positions": "relative"},
-        {"norm_place": "around"},
-        {"attention_softcap": 30.0},
         {"sinks": True},
+        {"norm": "layer", "attention_norm": True},
     ):
         assert not engine_supports_config(config.changed(**changes))
-    with pytest.raises(InputError, match="does not support"):
+    assert engine_obstacle(config.changed(positions="alibi")) == "its positions are alibi"
+    with pytest.raises(InputError, match=r"does not support .* its attention has sinks"):
         Engine(Decoder(config.changed(sinks=True)))
 
 

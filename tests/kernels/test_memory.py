@@ -86,3 +86,53 @@ def test_threads_count_together() -> None:
         return memory.counted(place)  # type: ignore[no-any-return]
 
     assert read(ctypes.addressof(place)) == place.value
+
+
+def test_bytes_and_bfloat16() -> None:
+    @numba.njit
+    def load(place: int, result: int) -> None:
+        memory.store_ints(result, memory.load_bytes(place))
+        memory.store_ints(result + 64, memory.load_signed_bytes(place))
+        memory.store_floats(result + 128, memory.load_brain_floats(place))
+
+    given = np.random.default_rng(4).integers(0, 256, 32, dtype=np.uint8)
+    found = np.zeros((3, LANES), np.int32)
+    load(given.ctypes.data, found.ctypes.data)
+    assert found[0].tolist() == given[:16].tolist()
+    assert found[1].tolist() == given[:16].view(np.int8).tolist()
+    assert (
+        found[2].tolist() == (given.view(np.uint16).astype(np.uint32) << 16).view(np.int32).tolist()
+    )
+
+
+def test_pieces_of_two_and_four_bytes() -> None:
+    @numba.njit
+    def move(place: int) -> None:
+        memory.put_short(place + 8, memory.short_at(place) + 1)
+        memory.put_word(place + 10, memory.word_at(place) >> 8)
+
+    space = np.array([0xFE, 0xFF, 3, 0x84, *[0] * 12], np.uint8)
+    move(space.ctypes.data)
+    assert space[8:14].tolist() == [0xFF, 0xFF, 0xFF, 3, 0x84, 0]
+
+
+def test_functions_at_an_address() -> None:
+    three = types.void(*[types.int64] * 3)
+    six = types.void(*[types.int64] * 6)
+
+    @numba.cfunc(three)
+    def sum_of_two(place: int, first: int, second: int) -> None:
+        memory.put_word(place, first + second)
+
+    @numba.cfunc(six)
+    def sum_of_five(place: int, a: int, b: int, c: int, d: int, e: int) -> None:
+        memory.put_word(place, a + 2 * b + 3 * c + 4 * d + 5 * e)
+
+    @numba.njit
+    def call(first: int, second: int, place: int) -> None:
+        memory.call_with_three(first, place, 30, 7)
+        memory.call_with_six(second, place + 4, 1, 2, 3, 4, 5)
+
+    space = np.zeros(2, np.int32)
+    call(sum_of_two.address, sum_of_five.address, space.ctypes.data)
+    assert space.tolist() == [37, 55]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from clearhead.kernels import vectors
-from clearhead.kernels.memory import load_floats, load_ints, put_float, put_int
-from tests.shared.compiled import LANES, on_floats, on_ints
+from clearhead.kernels.memory import load_floats, load_ints, put_float, put_int, store_ints
+from tests.shared.compiled import LANES, on_floats
 
 generator = np.random.default_rng(7)
 LEFT, RIGHT, THIRD = generator.normal(size=(3, LANES)).astype(np.float32) * 3
@@ -91,8 +91,25 @@ def test_powers_of_two_and_their_rounding() -> None:
     assert on_floats(by_shift, 1)(exponents).tolist() == expected
 
 
-def test_nibbles() -> None:
+def test_bits() -> None:
     given = generator.integers(-(2**31), 2**31, LANES).astype(np.int32)
-    assert on_ints(vectors.low_nibbles)(given).tolist() == (given & 0x0F0F0F0F).tolist()
-    high = (given.view(np.uint32) >> 4) & 0x0F0F0F0F
-    assert on_ints(vectors.high_nibbles)(given).tolist() == high.astype(np.int32).tolist()
+    bits = given.view(np.uint32)
+
+    @numba.njit
+    def every(result: int, first: int) -> None:
+        vector = load_ints(first)
+        store_ints(result, vectors.masked(vector, 0x0F0F0F0F))
+        store_ints(result + 64, vectors.shifted_right(vector, 4))
+        store_ints(result + 128, vectors.shifted_left(vector, 3))
+        store_ints(result + 192, vectors.divided_by_power(vector, 5))
+        store_ints(result + 256, vectors.shifted_right_by(vector, vectors.lane_numbers()))
+        store_ints(result + 320, vectors.either(vector, vectors.broadcast_int(0x123456789)))
+
+    found = np.zeros((6, LANES), np.int32)
+    every(found.ctypes.data, given.ctypes.data)
+    wanted = (
+        bits & 0x0F0F0F0F, bits >> 4, bits << 3, given >> 5, bits >> np.arange(LANES),
+        bits | 0x23456789,
+    )  # fmt: skip
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert ours.tolist() == theirs.astype(np.uint32).view(np.int32).tolist()

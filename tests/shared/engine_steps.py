@@ -91,7 +91,11 @@ def quantised_vector(values: Any) -> Any:
     integers = np.rint(groups * inverse).astype(np.int32)
     total = integers.sum(-1)
     scale = (largest / LARGEST)[:, 0]
-    tail = (scale, scale * total.astype(np.float32), (-128 * total).astype(np.int32))
+    halves = (-128 * integers.reshape(-1, 2, GROUP // 2).sum(-1)).astype(np.int32)
+    tail = (
+        scale, scale * total.astype(np.float32), (-128 * total).astype(np.int32),
+        halves[:, 0].copy(), halves[:, 1].copy(), groups.flatten(),
+    )  # fmt: skip
     return np.concatenate([_split(integers), *(part.view(np.uint8) for part in tail)])
 
 

@@ -120,8 +120,10 @@ def load(
             .safetensors file, a hub id ("org/name"), or a ``transformers`` model.
         tokenizer: a tokenizer of clearhead or a fast one of ``transformers``, instead of the one
             that the files hold; a ``transformers`` model has none without it.
-        dtype: the floating-point type to compute in. Files are read as float32 without it; a
-            ``transformers`` model keeps its own.
+        dtype: the floating-point type to compute in. Without it files compute in float32; the
+            matrices of a GGUF file stay as they are stored and are unpacked where they are used
+            (with ``dtype=torch.float32`` they can be changed and trained); a ``transformers``
+            model keeps its own.
         device: the device to compute on: the CPU without it, or where a ``transformers`` model is.
         progress: called as ``progress(done_bytes, total_bytes, what)`` while files are fetched.
 
@@ -169,8 +171,8 @@ def _from_files(
     path = resolve(name, progress)
     read = _from_gguf if path.suffix == ".gguf" else _from_folder
     with files_checked(path):
-        model, found, generation, unread = read(path, torch.float32 if dtype is None else dtype)
-    model = model.to("cpu" if device is None else device)
+        model, found, generation, unread = read(path, dtype)
+    model = model if device is None else model.to(device)
     tokenizer = found if tokenizer is None else tokenizer
     unread = (*unread, *generation.unread)
     return Loaded(str(name), path, model, model.config, tokenizer, generation, unread)
@@ -219,7 +221,7 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _from_folder(path: Path, dtype: torch.dtype) -> Read:
+def _from_folder(path: Path, dtype: torch.dtype | None) -> Read:
     """A folder, or a .safetensors file inside one."""
     folder = path if path.is_dir() else path.parent
     gguf = sorted(folder.glob("*.gguf")) if path.is_dir() else []
@@ -227,6 +229,7 @@ def _from_folder(path: Path, dtype: torch.dtype) -> Read:
         return _from_gguf(gguf[0], dtype)
     family, config, unread = read_config(folder)
     file = open_safetensors(path)
+    dtype = torch.float32 if dtype is None else dtype
     model = model_from_weights(config, family, file, where=str(path), dtype=dtype)
     has_tokenizer = any((folder / name).exists() for name in ("tokenizer.json", "vocabulary.json"))
     tokenizer = load_tokenizer(folder) if has_tokenizer else None
@@ -252,7 +255,7 @@ def read_config(folder: Path) -> tuple[Family, ModelConfig, tuple[str, ...]]:
     return family, config, unread
 
 
-def _from_gguf(path: Path, dtype: torch.dtype) -> Read:
+def _from_gguf(path: Path, dtype: torch.dtype | None) -> Read:
     file = GGUFFile(path)
     factors = None
     if ROTARY_FACTORS in file.names():
@@ -262,6 +265,9 @@ def _from_gguf(path: Path, dtype: torch.dtype) -> Read:
     with description_errors(path):
         vocab = file.shape("token_embd.weight")[0]
         family, config = gguf_family(file.metadata, file.names(), vocab, factors)
-    model = model_from_weights(config, family, file, where=str(path), dtype=dtype)
+    model = model_from_weights(
+        config, family, file, where=str(path), dtype=torch.float32 if dtype is None else dtype,
+        quantised=dtype is None,
+    )  # fmt: skip
     generation = GenerationDefaults.of_gguf(file.metadata, path)
     return model, tokenizer_from_gguf(file.metadata), generation, unread_metadata(file.metadata)

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from clearhead.checkpoints.gguf.file import GGUFFile
+from clearhead.checkpoints.gguf.quantised import QuantisedTensor
 from clearhead.errors import CheckpointError, WeightNamesError
 from clearhead.models.build import Model, build
 from clearhead.models.config import ModelConfig
@@ -34,11 +36,14 @@ def model_from_weights(
     where: str,
     dtype: torch.dtype | None,
     views: bool = False,
+    quantised: bool = False,
 ) -> Model:
     """Build the model and put the file's tensors into it; every name must have its place.
 
     Without ``dtype`` the tensors keep theirs. With ``views`` they share the file's memory even
-    where their rows do not lie one after another; else those are copied.
+    where their rows do not lie one after another; else those are copied. With ``quantised`` the
+    matrices of a GGUF file stay as they are stored
+    (:class:`clearhead.checkpoints.gguf.quantised.QuantisedTensor`).
 
     Raises:
         WeightNamesError: names are missing or unexpected; it lists all of them.
@@ -58,6 +63,9 @@ def model_from_weights(
     state: dict[str, Tensor] = {}
     taken: set[str] = set()
     for ours, shape in _shapes(model).items():
+        if ours in found and quantised and len(shape) == 2 and _is_matrix(file, found[ours]):
+            state[ours] = _rows_taken(file, found[ours], sources[ours], shape, where)
+            continue
         if ours in found:
             tensor = _taken(file, found[ours], sources[ours], shape, where)
         else:  # an optional one: zeros of the type that the others have
@@ -162,6 +170,23 @@ def _close(held: Tensor, computed: Callable[[Tensor], Tensor]) -> bool:
     return torch.allclose(held, computed(held), atol=1e-3)
 
 
+def _is_matrix(file: WeightFile, name: str) -> bool:
+    return isinstance(file, GGUFFile) and len(file.shape(name)) == 2 and file.kind(name) != "F64"
+
+
+def _rows_taken(
+    file: WeightFile, name: str, source: Source, shape: torch.Size, where: str
+) -> Tensor:
+    """A matrix as it is stored: only the order of its rows may differ."""
+    assert isinstance(file, GGUFFile)
+    theirs = file.quantised(name)
+    order = source.take(torch.arange(len(theirs))[:, None])
+    ours = theirs.taken(order.flatten())
+    if ours.shape != shape:
+        raise _wrong_shape(where, name, ours, shape)
+    return ours
+
+
 def _taken(file: WeightFile, name: str, source: Source, shape: torch.Size, where: str) -> Tensor:
     theirs = file.tensor(name)
     if not theirs.is_floating_point():
@@ -171,11 +196,15 @@ def _taken(file: WeightFile, name: str, source: Source, shape: torch.Size, where
     except (RuntimeError, IndexError):  # not even the number of axes fits
         tensor = theirs
     if tensor.shape != shape:
-        raise CheckpointError(
-            f"{where}: {name} gives {tuple(tensor.shape)}; wanted was {tuple(shape)}.",
-            hint="is config.json the one of these weights?",
-        )
+        raise _wrong_shape(where, name, tensor, shape)
     return tensor
+
+
+def _wrong_shape(where: str, name: str, tensor: Tensor, shape: torch.Size) -> CheckpointError:
+    return CheckpointError(
+        f"{where}: {name} gives {tuple(tensor.shape)}; wanted was {tuple(shape)}.",
+        hint="is config.json the one of these weights?",
+    )
 
 
 def weights_of(model: Model, family: Family) -> dict[str, Tensor]:
@@ -183,12 +212,14 @@ def weights_of(model: Model, family: Family) -> dict[str, Tensor]:
     parts: dict[str, list[tuple[Source, Tensor]]] = {}
     parameters = dict(model.named_parameters())
     for ours, source in family.sources(model.config).items():
-        parts.setdefault(source.name, []).append((source, parameters[ours].detach()))
+        parameter = parameters[ours].detach()
+        held = parameter.floats() if isinstance(parameter, QuantisedTensor) else parameter
+        parts.setdefault(source.name, []).append((source, held))
     given: dict[str, Tensor] = {}
     memory: set[int] = set()
-    for name, held in parts.items():
-        ordered = sorted(held, key=lambda pair: pair[0].part)
-        tensor = held[0][0].give([tensor for _, tensor in ordered])
+    for name, pairs in parts.items():
+        ordered = sorted(pairs, key=lambda pair: pair[0].part)
+        tensor = pairs[0][0].give([tensor for _, tensor in ordered])
         # Two parameters may share their memory, if the file had one tensor for both.
         given[name] = tensor.clone() if tensor.data_ptr() in memory else tensor
         memory.add(tensor.data_ptr())

@@ -22,6 +22,7 @@ PATIENCE = 2.0  # seconds without a word
 
 def load_model(name: str) -> Loaded:
     """The model of a command line's ``--model``; what of it is not read is told in one line."""
+    say_terms(name)
     with waiting(f"loading {name} …"), ExitStack() as bars, warnings.catch_warnings():
         import clearhead
 
@@ -30,6 +31,16 @@ def load_model(name: str) -> Loaded:
     if loaded.unread:
         say(f"Warning: {UnreadWarning(loaded.unread, where=name)}", err=True)
     return loaded
+
+
+def say_terms(name: str) -> None:
+    """Say what one accepts by fetching a model of the catalogue, if it is to be fetched."""
+    from clearhead.checkpoints.store.model_store import ModelStore
+
+    store = ModelStore()
+    entry = store.catalogue.get(name)
+    if entry is not None and entry.terms and not store.installed(name):
+        say(entry.terms, err=True)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from clearhead.checkpoints.store.catalogue import CatalogueEntry
 from clearhead.checkpoints.store.hub import fetch_from_hub, is_hub_id
 from clearhead.checkpoints.store.model_store import ModelStore
 from clearhead.cli.help_texts import SectionedCommand, examples
+from clearhead.cli.loading import say_terms
 from clearhead.cli.printing import console, say, write_json
 from clearhead.errors import StoreError
 
@@ -56,6 +57,7 @@ def pull(name: str) -> None:
         DownloadColumn(),
         TransferSpeedColumn(),
     )
+    say_terms(name)
     with Progress(*columns, console=console(err=True), transient=True) as bars:
         task = bars.add_task(name, total=None)
 
@@ -112,11 +114,12 @@ def _description(store: ModelStore, name: str) -> dict[str, Any]:
         "heads": entry.heads,
         "parameters": entry.parameters,
         "size": entry.size,
-        "download": entry.wheel.size if entry.wheel else 0,
+        "download": sum(wheel.size for wheel in entry.wheels),
         "installed": store.installed(name),
         "path": str(store.path_of(name)),
         "licence": entry.licence,
         "description": entry.description,
+        "terms": entry.terms,
     }
 
 
@@ -193,8 +196,11 @@ def _show_info(
 ) -> None:
     lines = dict(zip(COLUMNS, _row(store, entry), strict=True))
     lines |= {"description": entry.description, "path": str(store.path_of(entry.name))}
-    if entry.wheel is not None:
-        lines["from"] = f"{entry.wheel.project} {entry.wheel.version} on the package index"
+    if entry.wheels:
+        wheels = ", ".join(f"{wheel.project} {wheel.version}" for wheel in entry.wheels)
+        lines["from"] = f"{wheels} on the package index"
+    if entry.terms:
+        lines["terms"] = entry.terms
     _show_plain([(key, value) for key, value in lines.items()])
     say("\nfiles")
     _show_plain(

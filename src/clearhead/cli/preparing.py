@@ -17,14 +17,21 @@ def prepare_engine(loaded: Loaded, engine: bool | None) -> None:
     """Compile the engine's kernels, or load them from disk, and quantise the weights.
 
     The float32 weights of a decoder are let go: a command that only writes has no use for them.
-    Where torch is to run the model (``engine`` False, or nothing else can) nothing happens.
+    Where torch is to run the model (``engine`` False, or nothing else can) nothing happens, but the
+    reason is told.
     """
     if engine is False:
         return
+    from clearhead.engine.engine import engine_obstacle
     from clearhead.engine.runner import engine_of, engine_supports
     from clearhead.models.encoder import Encoder
 
-    if isinstance(loaded.model, Encoder) or not engine_supports(loaded):
+    if isinstance(loaded.model, Encoder):
+        return
+    if not engine_supports(loaded):
+        reason = engine_obstacle(loaded.config)
+        if reason is not None and engine is None:
+            say(f"torch runs {loaded.name}, not the faster CPU engine: {reason}.", err=True)
         return
     line = ProgressLine()
     try:

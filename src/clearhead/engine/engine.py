@@ -18,17 +18,17 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from clearhead.attention.rotary import Rotary
+from clearhead.checkpoints.gguf.quantised import holds_blocks
 from clearhead.engine.kernels.structures import Attention, FeedForward, Step
 from clearhead.engine.thread_tuner import ThreadTuner
 from clearhead.engine.weights import (
     PackedMatrix,
     PackedNorm,
     heads_padded,
-    pack_function,
-    pack_interleaved,
     pack_matrix,
     padded,
     rounded_up,
+    structures,
 )
 from clearhead.errors import InputError
 from clearhead.kernels.threads import torch_threads
@@ -42,19 +42,29 @@ from clearhead.models.stack import Stack
 Progress = Callable[[int, int, str], None]  # done, total, description
 
 
+def engine_obstacle(config: ModelConfig) -> str | None:
+    """What in this config the engine does not support; None if it supports every setting."""
+    cross = config.kind == "encoder-decoder"
+    obstacles = {
+        "it is an encoder": config.kind not in ("decoder", "encoder-decoder"),
+        "it predicts no next token": config.head != "language",
+        f"its positions are {config.positions}": config.positions not in POSITIONS,
+        "its attention has sinks": config.sinks,
+        "it has segments": bool(config.segments),
+        "it normalises queries and keys of cross-attention": config.attention_norm and cross,
+        "it normalises queries and keys by LayerNorm": config.attention_norm
+        and config.norm == "layer",
+        "it has sandwich norms and cross-attention": config.norm_place == "around" and cross,
+    }
+    return next((reason for reason, there in obstacles.items() if there), None)
+
+
+POSITIONS = ("rotary", "learned", "sinusoidal", "sinusoidal-halves", "none")
+
+
 def engine_supports_config(config: ModelConfig) -> bool:
     """True if the engine supports every setting of this config."""
-    cross = config.kind == "encoder-decoder"
-    return (
-        config.kind in ("decoder", "encoder-decoder")
-        and config.head == "language"
-        and config.positions in ("rotary", "learned", "sinusoidal", "sinusoidal-halves", "none")
-        and config.norm_place in ("before", "after")
-        and config.attention_softcap is None
-        and not config.sinks
-        and not config.segments
-        and not (config.attention_norm and (cross or config.norm == "layer"))
-    )
+    return engine_obstacle(config) is None
 
 
 @functools.cache
@@ -76,9 +86,11 @@ class Engine:
     Args:
         model: a decoder or encoder-decoder; its encoder is run by torch.
         keep_float32: False frees the float32 weights of the model while they are quantised: less
-            memory, but torch cannot run the model afterwards. An encoder is kept.
+            memory, but torch cannot run the model afterwards. An encoder is kept, and so is a
+            model whose matrices are blocks of a file: they take no memory.
         threads: the number of threads. Default: torch's number, or one while that is faster.
-        progress: called with (done, total, description) while kernels are compiled or loaded.
+        progress: called with (done, total, description) while kernels are compiled or loaded, and
+            while the weights are packed.
 
     Raises:
         InputError: the engine does not support the model, or cannot run on this machine.
@@ -93,9 +105,11 @@ class Engine:
         progress: Progress | None = None,
     ) -> None:
         config = self.config = model.config
-        if not engine_supports_config(config) or not engine_runs_here():
+        obstacle = engine_obstacle(config)
+        if obstacle is not None or not engine_runs_here():
             raise InputError(
-                f"the CPU engine does not support this {config.family} model on this machine.",
+                f"the CPU engine does not support this {config.family} model: "
+                f"{obstacle or 'this processor, or torch here, lacks what its kernels need'}.",
                 hint="torch runs it with the same results: leave the engine out.",
             )
         self.prepare(progress)
@@ -106,11 +120,16 @@ class Engine:
         self.has_cross_attention = isinstance(model, EncoderDecoder)
         self.sizes = _sizes(config)
         self._kept: list[Any] = []  # structures point to their memory
+        free = not keep_float32 and not holds_blocks(model)
         self._embed(model, stack)
-        if not keep_float32 and isinstance(model, Decoder):
+        if free and isinstance(model, Decoder):
             stack.embedding.tokens.to("meta")
             model.head.to("meta")
-        self._layers = [self._layer(block, keep_float32) for block in _blocks(stack)]
+        self._layers = []
+        for number, block in enumerate(_blocks(stack)):
+            if progress is not None:
+                progress(number, config.layers, "reading the layers")
+            self._layers.append(self._layer(block, free))
         self._attentions = [attention for layer in self._layers for attention in layer[0]]
         self._feed_forwards = [layer[1] for layer in self._layers]
         self.final_norm = 0 if stack.norm is None else self._norm(stack.norm)
@@ -119,7 +138,7 @@ class Engine:
         self._rotary_tables: dict[Rotary, Tensor] = {}
         self._position_table: Tensor | None = None
         self._stack = stack
-        if not keep_float32:
+        if free:
             _trim_memory()
 
     def __repr__(self) -> str:
@@ -141,7 +160,6 @@ class Engine:
     @staticmethod
     def prepare(progress: Progress | None = None) -> None:
         """Compile the kernels, or load them from numba's cache."""
-        pack_function()
         step_function(progress)
 
     def run(self, step: Step) -> None:
@@ -192,51 +210,61 @@ class Engine:
         head, embedding = model.head, stack.embedding
         tokens = pack_matrix(embedding.tokens.weight, head.bias if head.weight is None else None)
         self._lookup_only = None if head.weight is None else tokens
-        self.embedding = self._address(tokens)
+        self.embedding = self._matrix(tokens)
         self.head = self.embedding
         if head.weight is not None:
-            self.head = self._address(pack_matrix(head.weight, head.bias))
+            self.head = self._matrix(pack_matrix(head.weight, head.bias))
         self.embedding_norm = 0 if embedding.norm is None else self._norm(embedding.norm)
 
-    def _layer(self, block: Block, keep: bool) -> tuple[list[Any], Any]:
+    def _layer(self, block: Block, free: bool) -> tuple[list[Any], Any]:
         attentions = [self._attention(block.attention, block.attention_residual)]
         if block.cross_attention is not None:
             attentions.append(self._attention(block.cross_attention, block.cross_residual))
-        feed_forward = block.feed_forward
-        weights, biases = [feed_forward.up.weight], [feed_forward.up.bias]
-        if feed_forward.gate is not None:
-            weights.insert(0, feed_forward.gate.weight)
-            biases.insert(0, feed_forward.gate.bias)
+        layer = block.feed_forward
         structure = FeedForward(
             self._norm_of(block.feed_forward_residual),
-            self._address(pack_interleaved(weights, biases)),
-            self._address(pack_matrix(feed_forward.down.weight, feed_forward.down.bias)),
+            self._after_norm_of(block.feed_forward_residual),
+            0 if layer.gate is None else self._linear(layer.gate),
+            self._linear(layer.up),
+            self._linear(layer.down),
         )
-        if not keep and block.cross_attention is None:
+        if free and block.cross_attention is None:
             block.to("meta")
         return attentions, structure
 
     def _attention(self, attention: MultiHeadAttention, residual: nn.Module) -> Any:
         sizes, cross = self.sizes, attention.crossing
-        projections = [(attention.query, attention.heads, sizes["key_width"])]
+        key, value = (
+            (sizes["key_dim"], sizes["key_width"]),
+            (sizes["value_dim"], sizes["value_width"]),
+        )
+        projections = [(attention.query, attention.heads, key)]
         if not cross:
-            projections.append((attention.key, attention.kv_heads, sizes["key_width"]))
-            projections.append((attention.value, attention.kv_heads, sizes["value_width"]))
-        weight = torch.cat([heads_padded(part.weight, n, width) for part, n, width in projections])
-        bias = None
-        if attention.query.bias is not None:
-            bias = torch.cat([heads_padded(part.bias, n, width) for part, n, width in projections])
-        output = attention.output
-        columns = heads_padded(output.weight, attention.heads, sizes["value_width"], axis=1)
+            projections.append((attention.key, attention.kv_heads, key))
+            projections.append((attention.value, attention.kv_heads, value))
+        packed = [
+            pack_matrix(part.weight, part.bias, heads_padded(heads, *widths))
+            for part, heads, widths in projections
+        ]
         return Attention(
             norm=self._norm_of(residual),
-            project=self._address(pack_matrix(weight, bias)),
-            output=self._address(pack_matrix(columns, output.bias)),
+            after_norm=self._after_norm_of(residual),
+            project=self._matrix(*packed),
+            output=self._linear(attention.output),
             query_norm=self._head_norm(attention.query_norm),
             key_norm=self._head_norm(attention.key_norm),
             window=attention.window or 0,
             cross=int(cross),
         )
+
+    def _linear(self, linear: nn.Linear) -> int:
+        return self._matrix(pack_matrix(linear.weight, linear.bias))
+
+    def _matrix(self, *packed: PackedMatrix) -> int:
+        """The address of a matrix, or of several whose rows follow one another."""
+        made = structures(packed)
+        self._kept += [*packed, *made]
+        return ctypes.addressof(made[0])
 
     def _head_norm(self, norm: nn.Module | None) -> int:
         if norm is None:
@@ -249,10 +277,12 @@ class Engine:
         norm = residual.before if residual.before is not None else residual.after
         return self._norm(norm)  # type: ignore[arg-type]
 
-    def _norm(self, norm: nn.Module) -> int:
-        return self._address(PackedNorm.of(norm, self.sizes["model_width"]))
+    def _after_norm_of(self, residual: nn.Module) -> int:
+        """The second norm of a sandwich."""
+        return self._norm(residual.after) if residual.place == "around" else 0  # type: ignore[arg-type]
 
-    def _address(self, packed: PackedMatrix | PackedNorm) -> int:
+    def _norm(self, norm: nn.Module) -> int:
+        packed = PackedNorm.of(norm, self.sizes["model_width"])
         structure = packed.structure()
         self._kept += [packed, structure]
         return ctypes.addressof(structure)

@@ -1,24 +1,24 @@
-"""Quantised weights: a model's matrices and norms, packed for the kernels.
+"""Weights for the kernels: a model's matrices in tiles, and its norms.
 
-Each group of 32 columns of a row has its own scale. Weights are stored as
-
-- 4 bits with a minimum, scale·q + minimum, if that is exact except for rounding errors: weights
-  that come from a Q4_1 file;
-- 8 bits, scale·q, otherwise.
+A matrix of a GGUF file goes into tiles as it is, at its own size and without loss: see
+``kernels/layouts``. A float32 matrix is quantised: to Q4_1 if that is exact except for rounding
+errors (weights that came from a Q4_1 file), to Q8_0 otherwise.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-from clearhead.engine.kernels.structures import GROUP, TILE, TILE_BYTES, Matrix, Norm, Pack
+from clearhead.checkpoints.gguf.quantised import QuantisedTensor, unpacked
+from clearhead.engine.kernels.layouts import FIELDS, PLUS_128, SPREAD_BITS, Field, Layout
+from clearhead.engine.kernels.structures import GROUP, TILE, Interleave, Matrix, Norm, Pack
 from clearhead.kernels.threads import torch_threads
 from clearhead.layers.normalisation import RMSNorm
 
@@ -29,17 +29,28 @@ class PackedMatrix:
 
     tiles: UInt8[Tensor, "tile bytes"]
     groups: int
-    bits: int
+    kind: str
     bias: Float[Tensor, " row"] | None
 
-    def structure(self) -> ctypes.Structure:
-        """The C structure that the kernels read."""
+    def structure(self, following: Matrix | None = None) -> Matrix:
+        """The C structure that the kernels read; ``following`` has the rows after its own."""
+        from clearhead.checkpoints.gguf.kernels.unpacking import stored, unpack_function
+        from clearhead.engine.kernels.matrix import multiply_function
+
+        layout, count = Layout.of(self.kind), self.tiles.shape[0]
         return Matrix(
-            self.tiles.data_ptr(),
-            self.tiles.shape[0],
-            self.groups,
-            self.bits,
-            0 if self.bias is None else self.bias.data_ptr(),
+            weights=self.tiles.data_ptr(),
+            tiles=count,
+            groups=self.groups,
+            tile_bytes=self.tiles.shape[1],
+            multiply=multiply_function(self.kind),
+            bias=0 if self.bias is None else self.bias.data_ptr(),
+            next=0 if following is None else ctypes.addressof(following),
+            all_tiles=count + (0 if following is None else following.all_tiles),
+            fields=ctypes.addressof(_table(self.kind)),
+            block_bytes=layout.bytes,
+            unpack=unpack_function(self.kind),
+            unpack_count=self.groups * GROUP // stored(self.kind).length,
         )
 
     @property
@@ -47,23 +58,40 @@ class PackedMatrix:
         """The number of bytes that a product with this matrix reads."""
         return self.tiles.numel()
 
+    def blocks(self) -> UInt8[Tensor, "row bytes"]:
+        """The rows as blocks, as a file has them."""
+        layout, tiles = Layout.of(self.kind), self.tiles.shape[0]
+        count = layout.blocks(self.groups)
+        held = self.tiles.view(tiles, count, TILE * layout.bytes)
+        rows = torch.empty(tiles, TILE, count, layout.bytes, dtype=torch.uint8)
+        for field in layout.fields:
+            end = field.start + field.size * field.pieces
+            pieces = held[..., TILE * field.start : TILE * end]
+            apart = pieces.reshape(tiles, count, field.pieces, TILE, field.size)
+            apart = _as_stored(apart.permute(0, 3, 1, 2, 4), field)
+            rows[..., field.start : end] = apart.flatten(3)
+        return rows.view(tiles * TILE, -1)
+
     def dequantised(self) -> Float[Tensor, "row column"]:
         """The weights as float32, with the values that the products use."""
-        count, groups = self.tiles.shape[0], self.groups
-        blocks = self.tiles.view(count, groups, TILE_BYTES[self.bits])
-        halves = (
-            blocks[..., : 64 if self.bits == 4 else 32].contiguous().view(torch.float16).float()
-        )
-        numbers = blocks[..., 64 if self.bits == 4 else 32 :].reshape(count, groups, -1, TILE, 4)
-        if self.bits == 4:
-            numbers = torch.cat([numbers & 15, numbers >> 4], dim=2).float()
-        else:
-            numbers = numbers.float() - 128
-        rows = numbers.permute(0, 1, 3, 2, 4).reshape(count, groups, TILE, GROUP)
-        rows = rows * halves[..., :TILE, None]
-        if self.bits == 4:
-            rows = rows + halves[..., TILE:, None]
-        return rows.transpose(1, 2).reshape(count * TILE, groups * GROUP)
+        rows = self.blocks()
+        return unpacked(rows, self.kind, torch.arange(len(rows)))
+
+
+def _as_stored(pieces: Tensor, field: Field) -> Tensor:
+    """Undo what a field's bytes went through when they were packed."""
+    if field.change == PLUS_128:
+        return pieces ^ 128
+    if field.change == SPREAD_BITS:
+        bits = pieces[..., None] >> torch.arange(8, dtype=torch.uint8) & 1  # byte b, bit j
+        bits = bits.transpose(-1, -2).reshape(*pieces.shape[:-1], 4, 8)  # column 4j + b
+        return (bits << torch.arange(8, dtype=torch.uint8)).sum(-1, dtype=torch.uint8)
+    return pieces
+
+
+@functools.cache
+def _table(kind: str) -> ctypes.Array[ctypes.c_int64]:
+    return Layout.of(kind).table()
 
 
 def rounded_up(number: int, step: int = GROUP) -> int:
@@ -81,68 +109,138 @@ def padded(tensor: Tensor, *shape: int) -> Tensor:
     return larger
 
 
-def heads_padded(tensor: Tensor, heads: int, width: int, *, axis: int = 0) -> Tensor:
-    """Pad each head to ``width`` rows (or columns, with ``axis=1``)."""
-    tensor = tensor.detach().float()
-    shape = [*tensor.shape[:axis], heads, -1, *tensor.shape[axis + 1 :]]
-    heads_apart = tensor.reshape(shape)
-    shape = list(heads_apart.shape)
-    shape[axis + 1] = width
-    return padded(heads_apart, *shape).flatten(axis, axis + 1)
+def heads_padded(heads: int, dim: int, width: int) -> Int[Tensor, " row"]:
+    """The order of rows that pads each head of ``dim`` rows to ``width``: −1 is a row of zeros."""
+    rows = torch.full((heads, width), -1)
+    rows[:, :dim] = torch.arange(heads * dim).view(heads, dim)
+    return rows.flatten()
 
 
 def pack_matrix(
-    weight: Float[Tensor, "row column"], bias: Float[Tensor, " row"] | None = None
+    weight: Float[Tensor, "row column"],
+    bias: Float[Tensor, " row"] | None = None,
+    order: Int[Tensor, " packed_row"] | None = None,
 ) -> PackedMatrix:
-    """Quantise a matrix: 4 bits if that is lossless, otherwise 8."""
-    return pack_interleaved([weight], [bias])
+    """Put a matrix into tiles; row i is row ``order[i]`` of the weight, −1 a row of zeros."""
+    weight = weight.detach()
+    order = torch.arange(len(weight)) if order is None else order
+    rows = torch.full((rounded_up(len(order)),), -1)
+    rows[: len(order)] = order
+    if bias is not None:
+        bias = torch.where(rows < 0, 0.0, bias.detach().float()[rows.clamp_min(0)])
+    columns = rounded_up(weight.shape[1])
+    blocks = _blocks_of(weight)
+    if blocks is None:
+        whole = padded(weight, len(weight), columns)[rows.clamp_min(0)]
+        whole[rows < 0] = 0
+        return _quantised(whole, bias)
+    stored = torch.where(rows < 0, -1, blocks.order[rows.clamp_min(0)])
+    tiles = _interleaved(blocks.blocks, Layout.of(blocks.kind), columns // GROUP, stored)
+    assert isinstance(weight, QuantisedTensor)
+    weight.release()
+    return PackedMatrix(tiles, columns // GROUP, blocks.kind, bias)
 
 
-def pack_interleaved(
-    weights: Sequence[Float[Tensor, "row column"]],
-    biases: Sequence[Float[Tensor, " row"] | None],
+def _blocks_of(weight: Tensor) -> QuantisedTensor | None:
+    """The blocks of a matrix of a kind that has products; None for all others."""
+    if not isinstance(weight, QuantisedTensor):
+        return None
+    if weight.kind == "IQ4_NL":
+        return QuantisedTensor(_codes_as_bytes(weight.blocks), "Q8_0", weight.order)
+    return weight if weight.kind in FIELDS else None
+
+
+def _codes_as_bytes(blocks: UInt8[Tensor, "row codes"]) -> UInt8[Tensor, "row bytes"]:
+    """Rows of IQ4_NL as rows of Q8_0, which hold the same numbers: a code stands for a byte."""
+    from clearhead.checkpoints.gguf.kernels.unpacking import CODES
+
+    codes = torch.tensor(CODES, dtype=torch.int8).view(torch.uint8)
+    apart = blocks.reshape(len(blocks), -1, 18)
+    packed = apart[..., 2:].long()
+    return torch.cat([apart[..., :2], codes[packed & 15], codes[packed >> 4]], -1).flatten(1)
+
+
+def _interleaved(
+    blocks: UInt8[Tensor, "stored_row byte"],
+    layout: Layout,
+    groups: int,
+    order: Int[Tensor, " row"],
+) -> UInt8[Tensor, "tile bytes"]:
+    """Rows of blocks in tiles."""
+    tiles = len(order) // TILE
+    target = torch.empty(tiles, layout.tile_bytes(groups), dtype=torch.uint8)
+    order, blocks = order.contiguous(), blocks.contiguous()
+    task = Interleave(
+        blocks.data_ptr(), blocks.shape[1], order.data_ptr(), target.data_ptr(), tiles,
+        layout.blocks(groups), layout.bytes, ctypes.addressof(_table(layout.kind)),
+    )  # fmt: skip
+    _run(interleave_function(), task)
+    return target
+
+
+def _quantised(
+    weight: Float[Tensor, "row column"], bias: Float[Tensor, " row"] | None
 ) -> PackedMatrix:
-    """Quantise several matrices of one shape as one, their tiles interleaved."""
-    rows, columns = (rounded_up(size) for size in weights[0].shape)
-    matrices = [padded(weight, rows, columns) for weight in weights]
-    bits = 4
-    tiles = [_tiles(weight, bits) for weight in matrices]
-    if any(part is None for part in tiles):
-        bits = 8
-        tiles = [_tiles(weight, bits) for weight in matrices]
-    found = torch.stack([part for part in tiles if part is not None], dim=1).flatten(0, 1)
-    bias = None
-    if any(given is not None for given in biases):
-        each = [torch.zeros(rows) if given is None else padded(given, rows) for given in biases]
-        bias = torch.stack([part.view(-1, TILE) for part in each], dim=1).flatten()
-    return PackedMatrix(found, columns // GROUP, bits, bias)
+    """A float32 matrix of whole tiles and groups: 4 bits if that is lossless, otherwise 8."""
+    tiles, kind = _tiles(weight, 4), "Q4_1"
+    if tiles is None:
+        tiles, kind = _tiles(weight, 8), "Q8_0"
+    assert tiles is not None
+    return PackedMatrix(tiles, weight.shape[1] // GROUP, kind, bias)
 
 
 def _tiles(weight: Float[Tensor, "row column"], bits: int) -> UInt8[Tensor, "tile bytes"] | None:
-    """Pack a matrix into tiles; None if this number of bits is not lossless."""
-    threads, count = torch_threads(), torch.get_num_threads()
-    assert threads is not None, "check engine_supports first"
+    """Quantise a matrix; None if this number of bits is not lossless."""
+    count = torch.get_num_threads()
     groups, tiles = weight.shape[1] // GROUP, weight.shape[0] // TILE
-    target = torch.empty(tiles, groups * TILE_BYTES[bits], dtype=torch.uint8)
+    layout = Layout.of("Q4_1" if bits == 4 else "Q8_0")
+    target = torch.empty(tiles, layout.tile_bytes(groups), dtype=torch.uint8)
     scratch = torch.empty(count, 128, dtype=torch.uint8)
     failures = torch.zeros(count, dtype=torch.int64)
     task = Pack(
         weight.data_ptr(), target.data_ptr(), tiles, groups, bits,
         scratch.data_ptr(), failures.data_ptr(),
     )  # fmt: skip
-    threads.run(pack_function(), ctypes.byref(task), count)
+    _run(pack_function(), task)
     return None if failures.any() else target
+
+
+def _run(function: int, task: ctypes.Structure) -> None:
+    threads = torch_threads()
+    assert threads is not None, "check engine_supports first"
+    threads.run(function, ctypes.byref(task), torch.get_num_threads())
 
 
 @functools.cache
 def pack_function() -> int:
-    """Compile or load the function that packs weights; return its address."""
+    """Compile or load the function that quantises weights; return its address."""
+    from clearhead.engine.kernels.weight_packing import pack_weights
+
+    return _address(pack_weights)
+
+
+@functools.cache
+def interleave_function() -> int:
+    """Compile or load the function that puts blocks into tiles; return its address."""
+    from clearhead.engine.kernels.interleaving import interleave
+
+    return _address(interleave)
+
+
+def _address(function: Callable[[int], None]) -> int:
     from numba import types
 
-    from clearhead.engine.kernels.weight_packing import pack_weights
     from clearhead.kernels.compiling import compiled
 
-    return int(compiled(pack_weights, types.void(types.int64)).address)
+    return int(compiled(function, types.void(types.int64)).address)
+
+
+def structures(matrices: Sequence[PackedMatrix]) -> list[Matrix]:
+    """The C structures of matrices whose rows follow one another; the first stands for all."""
+    made: list[Matrix] = []
+    for matrix in reversed(matrices):
+        made.insert(0, matrix.structure(made[0] if made else None))
+    return made
 
 
 @dataclass(frozen=True)

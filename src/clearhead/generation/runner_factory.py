@@ -34,9 +34,11 @@ def make_runner(
         if runner is not None:
             return runner
     if engine:
+        from clearhead.engine.engine import engine_obstacle
+
+        reason = engine_obstacle(loaded.config) or "its device, number format or hooks"
         raise InputError(
-            f"the CPU engine does not support {loaded.name} as it is (device, number format or "
-            "a setting of its config).",
+            f"the CPU engine does not support {loaded.name} as it is: {reason}.",
             hint="leave engine=… out: torch runs it with the same results.",
         )
     if next(model.parameters()).is_meta:

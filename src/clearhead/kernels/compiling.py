@@ -14,6 +14,7 @@ import hashlib
 import inspect
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -46,6 +47,18 @@ def compiled(function: Callable[..., Any], signature: Any) -> Any:
         return numba.cfunc(signature, error_model="numpy", cache=True)(function)
     except (RuntimeError, OSError):  # no folder that numba may write to, or a full disk
         return numba.cfunc(signature, error_model="numpy")(function)
+
+
+def bound(template: Callable[..., Any], name: str, **values: Any) -> Callable[..., Any]:
+    """A copy of a function in which these global names have these values.
+
+    One template serves several kinds of data with it. A closure would not do: numba writes what a
+    closure holds into the key of its cache, and a compiled function differs in every process.
+    """
+    assert isinstance(template, FunctionType)
+    copy = FunctionType(template.__code__, {**template.__globals__, **values}, name)
+    copy.__module__, copy.__annotations__ = template.__module__, template.__annotations__
+    return copy
 
 
 def record_of(structure: type[ctypes.Structure]) -> Any:

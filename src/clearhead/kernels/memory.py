@@ -1,5 +1,5 @@
-"""Memory for compiled functions: vectors and single numbers at an address, and counts that threads
-share. Addresses are whole numbers, in bytes.
+"""Memory for compiled functions: vectors and single numbers at an address, counts that threads
+share, and functions at an address. Addresses are whole numbers, in bytes.
 """
 # numba's decorators have no types, and what its vectors are is known to LLVM alone.
 # mypy: disable-error-code="untyped-decorator, no-any-return, misc"
@@ -14,15 +14,20 @@ from numba import types
 
 from clearhead.kernels.operations import (
     BYTE,
+    BYTES,
     FLOAT,
     FLOATS,
     HALF,
     HALVES,
     INT,
     INTS,
+    LANES,
+    SHORT,
     address,
     broadcast_to,
     floats,
+    function_call,
+    in_all_lanes,
     intrinsic_call,
     ints,
     number,
@@ -42,6 +47,26 @@ def load_floats(builder: Any, where: Any) -> Any:
 def load_halves(builder: Any, where: Any) -> Any:
     """16 half-precision numbers, made float32."""
     return builder.fpext(builder.load(pointer(builder, where, HALVES), align=2), FLOATS)
+
+
+@operation(floats, address)
+def load_brain_floats(builder: Any, where: Any) -> Any:
+    """16 bfloat16 numbers, the upper halves of float32 ones, made float32."""
+    kind = ir.VectorType(SHORT, LANES)
+    shorts = builder.zext(builder.load(pointer(builder, where, kind), align=2), INTS)
+    return builder.bitcast(builder.shl(shorts, in_all_lanes(INTS, 16)), FLOATS)
+
+
+@operation(ints, address)
+def load_bytes(builder: Any, where: Any) -> Any:
+    """16 bytes from 0 to 255, each in a lane of its own."""
+    return builder.zext(builder.load(pointer(builder, where, BYTES), align=1), INTS)
+
+
+@operation(ints, address)
+def load_signed_bytes(builder: Any, where: Any) -> Any:
+    """16 bytes from -128 to 127, each in a lane of its own."""
+    return builder.sext(builder.load(pointer(builder, where, BYTES), align=1), INTS)
 
 
 @operation(ints, address)
@@ -99,6 +124,18 @@ def byte_at(builder: Any, where: Any) -> Any:
 
 
 @operation(types.int64, address)
+def short_at(builder: Any, where: Any) -> Any:
+    """Two bytes, from 0 to 65,535."""
+    return builder.zext(builder.load(pointer(builder, where, SHORT), align=1), ir.IntType(64))
+
+
+@operation(types.int64, address)
+def word_at(builder: Any, where: Any) -> Any:
+    """Four bytes, from 0 to 2³² − 1."""
+    return builder.zext(builder.load(pointer(builder, where, INT), align=1), ir.IntType(64))
+
+
+@operation(types.int64, address)
 def integer_at(builder: Any, where: Any) -> Any:
     """One 64-bit whole number."""
     return builder.load(pointer(builder, where, ir.IntType(64)), align=8)
@@ -120,6 +157,18 @@ def put_half(builder: Any, where: Any, value: Any) -> None:
 def put_int(builder: Any, where: Any, value: Any) -> None:
     """One 32-bit whole number to memory."""
     builder.store(value, pointer(builder, where, INT), align=4)
+
+
+@operation(types.void, address, types.int64)
+def put_short(builder: Any, where: Any, value: Any) -> None:
+    """The last 16 bits of a whole number to memory."""
+    builder.store(builder.trunc(value, SHORT), pointer(builder, where, SHORT), align=1)
+
+
+@operation(types.void, address, types.int64)
+def put_word(builder: Any, where: Any, value: Any) -> None:
+    """The last 32 bits of a whole number to memory."""
+    builder.store(builder.trunc(value, INT), pointer(builder, where, INT), align=1)
 
 
 @operation(types.void, address, types.int64)
@@ -147,3 +196,16 @@ def pause(builder: Any) -> None:
     """Tell the processor that this loop only waits."""
     if platform.machine().lower() in ("x86_64", "amd64"):
         intrinsic_call(builder, "llvm.x86.sse2.pause", ir.VoidType())
+
+
+# Functions whose address is known when they are called.
+@operation(types.void, address, *[types.int64] * 3)
+def call_with_three(builder: Any, where: Any, *values: Any) -> None:
+    """Call the C function of three whole numbers at an address."""
+    function_call(builder, where, *values)
+
+
+@operation(types.void, address, *[types.int64] * 6)
+def call_with_six(builder: Any, where: Any, *values: Any) -> None:
+    """Call the C function of six whole numbers at an address."""
+    function_call(builder, where, *values)

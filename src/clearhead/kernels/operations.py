@@ -28,6 +28,7 @@ FLOAT, HALF, BYTE, SHORT, INT = (
 )
 FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT, LANES)
 HALVES, SHORTS = ir.VectorType(HALF, LANES), ir.VectorType(SHORT, 2 * LANES)
+BYTES = ir.VectorType(BYTE, LANES)
 
 
 class Vector(types.Type):
@@ -101,6 +102,12 @@ def intrinsic_call(builder: Any, name: str, result: Any, *values: Any) -> Any:
     """Call one of LLVM's own functions by name."""
     kind = ir.FunctionType(result, [value.type for value in values])
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), values)
+
+
+def function_call(builder: Any, where: Any, *values: Any) -> None:
+    """Call the C function of 64-bit whole numbers at an address; it returns nothing."""
+    kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * len(values))
+    builder.call(pointer(builder, where, kind), values)
 
 
 def in_all_lanes(kind: ir.VectorType, value: float) -> ir.Constant:

@@ -203,13 +203,47 @@ def add_ints(builder: Any, left: Any, right: Any) -> Any:
     return builder.add(left, right)
 
 
-@operation(ints, ints)
-def low_nibbles(builder: Any, vector: Any) -> Any:
-    """The lower four bits of every byte."""
-    return builder.and_(vector, in_all_lanes(INTS, 0x0F0F0F0F))
+@operation(ints, ints, ints)
+def either(builder: Any, left: Any, right: Any) -> Any:
+    """Every bit that is set in one of the two."""
+    return builder.or_(left, right)
 
 
-@operation(ints, ints)
-def high_nibbles(builder: Any, vector: Any) -> Any:
-    """The upper four bits of every byte."""
-    return builder.and_(builder.lshr(vector, in_all_lanes(INTS, 4)), in_all_lanes(INTS, 0x0F0F0F0F))
+@operation(ints, ints, types.int64)
+def masked(builder: Any, vector: Any, bits: Any) -> Any:
+    """Of every lane only these bits."""
+    return builder.and_(vector, _count(builder, bits))
+
+
+@operation(ints, ints, types.int64)
+def shifted_right(builder: Any, vector: Any, count: Any) -> Any:
+    """Every lane's bits moved down; zeros come in."""
+    return builder.lshr(vector, _count(builder, count))
+
+
+@operation(ints, ints, types.int64)
+def shifted_left(builder: Any, vector: Any, count: Any) -> Any:
+    """Every lane's bits moved up."""
+    return builder.shl(vector, _count(builder, count))
+
+
+@operation(ints, ints, types.int64)
+def divided_by_power(builder: Any, vector: Any, count: Any) -> Any:
+    """Every lane / 2ⁿ, its sign kept; rounded down."""
+    return builder.ashr(vector, _count(builder, count))
+
+
+@operation(ints, ints, ints)
+def shifted_right_by(builder: Any, vector: Any, counts: Any) -> Any:
+    """Every lane's bits moved down by a count of its own."""
+    return builder.lshr(vector, counts)
+
+
+@operation(ints, types.int64)
+def broadcast_int(builder: Any, value: Any) -> Any:
+    """The last 32 bits of a whole number in all lanes."""
+    return _count(builder, value)
+
+
+def _count(builder: Any, value: Any) -> Any:
+    return broadcast_to(builder, builder.trunc(value, INT), INTS)

@@ -202,7 +202,7 @@ def _resumed(plan: Plan, settings: TrainingSettings, folder: RunFolder) -> tuple
 
 
 def _loaded(name: str) -> tuple[Any, Tokenizer]:
-    loaded = load(name)
+    loaded = load(name, dtype=torch.float32)  # weights that can be changed
     if loaded.tokenizer is None:
         raise InputError(f"{name} has no tokenizer, so texts mean nothing to it.")
     return loaded.model, loaded.tokenizer

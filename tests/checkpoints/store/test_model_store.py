@@ -350,13 +350,18 @@ def test_where_models_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 
 def test_the_catalogue_is_consistent() -> None:
-    assert list(CATALOGUE) == ["smollm2", "minilm", "dates"]
+    assert list(CATALOGUE) == ["smollm2", "minilm", "dates", "gemma3"]
     for entry in CATALOGUE.values():
         digests = [file.sha256 for file in entry.files]
-        if entry.wheel is not None:
-            assert entry.wheel.filename.startswith(entry.wheel.project.replace("-", "_"))
-            assert all(file.member.endswith(file.path) for file in entry.files)
-            digests.append(entry.wheel.sha256)
+        for wheel in entry.wheels:
+            assert wheel.filename.startswith(wheel.project.replace("-", "_"))
+            digests.append(wheel.sha256)
+        for file in entry.files if entry.wheels else ():
+            members = (file.member, *file.more_members)
+            assert len(members) in (1, len(entry.wheels))
+            endings = [""] if len(members) == 1 else [f".part{i:02}" for i in range(len(members))]
+            for member, ending in zip(members, endings, strict=True):
+                assert member.endswith(file.path + ending)
         assert (entry.wheel is None) == bool(entry.package_folder)
         assert entry.main in ("", *(file.path for file in entry.files))
         assert all(len(digest) == 64 and int(digest, 16) for digest in digests)

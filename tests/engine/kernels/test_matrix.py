@@ -8,38 +8,42 @@ import numpy as np
 import pytest
 import torch
 
+from clearhead.checkpoints.gguf.quantised import QuantisedTensor
 from clearhead.engine.engine import engine_runs_here
-from clearhead.engine.weights import PackedMatrix, pack_matrix
+from clearhead.engine.kernels.layouts import FIELDS, Layout
+from clearhead.engine.kernels.matrix import FLOATS, NUMBERS
+from clearhead.engine.weights import pack_matrix
 from tests.shared.engine_steps import call, dequantised_vector, quantised_vector
+from tests.shared.gguf_blocks import random_blocks
 
 pytestmark = pytest.mark.skipif(not engine_runs_here(), reason="no OpenMP or half precision here")
 
-GROUPS, TOKENS = 3, 7  # four tokens at once, and three one by one
+TOKENS = 7
 
 
-def matrix(bits: int) -> PackedMatrix:
-    generator = torch.Generator().manual_seed(bits)
-    if bits == 8:
-        return pack_matrix(torch.randn(32, 32 * GROUPS, generator=generator))
-    levels = torch.randint(0, 16, (32, GROUPS, 32), generator=generator).float()
-    levels[..., 5], levels[..., 11] = 0, 15
-    return pack_matrix((levels / 32 - 0.25).flatten(1))
+def test_every_layout_has_a_product() -> None:
+    assert set(FIELDS) == {*NUMBERS, *FLOATS}
 
 
-@pytest.mark.parametrize("bits", [4, 8])
-def test_multiply_tile(bits: int) -> None:
-    packed = matrix(bits)
-    assert packed.bits == bits
-    structure = packed.structure()
-    values = np.random.default_rng(5).normal(size=(TOKENS, 32 * GROUPS))
+@pytest.mark.parametrize("kind", FIELDS)
+def test_multiply_tile(kind: str) -> None:
+    columns = 3 * max(Layout.of(kind).length, 32)
+    weight = QuantisedTensor(random_blocks(kind, 32, columns, seed=3), kind)
+    packed, exact = pack_matrix(weight), weight.floats().double()
+    structure, groups = packed.structure(), columns // 32
+    values = np.random.default_rng(5).normal(size=(TOKENS, columns))
+    values[:, 40:48] *= 20  # groups of very different sums
     vectors = np.stack([quantised_vector(row) for row in values])
     for tile in range(2):
         result = np.zeros((TOKENS, 16), np.float32)
         arguments = (tile, vectors.ctypes.data, vectors.strides[0], TOKENS, result.ctypes.data)
         call("multiply_tile", ctypes.addressof(structure), *arguments)
-        inputs = torch.stack([dequantised_vector(row, GROUPS) for row in vectors])
-        wanted = inputs @ packed.dequantised()[16 * tile : 16 * tile + 16].double().T
-        torch.testing.assert_close(torch.from_numpy(result).double(), wanted, rtol=0, atol=2e-5)
+        inputs = torch.stack([dequantised_vector(row, groups) for row in vectors])
+        if kind in FLOATS:
+            inputs = torch.from_numpy(values.astype(np.float32)).double()
+        rows = exact[16 * tile : 16 * tile + 16]
+        off = (torch.from_numpy(result).double() - inputs @ rows.T).abs()
+        assert bool((off <= 1e-6 * (inputs.abs() @ rows.abs().T)).all())
         for token in range(TOKENS):  # the same bits one by one
             alone = np.zeros(16, np.float32)
             call(

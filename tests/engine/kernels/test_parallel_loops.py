@@ -22,7 +22,7 @@ def attention_phases(prepared: PreparedStep, threads: int) -> list[int]:
     phases = [phase]
     for name, arguments in (
         ("normalise_and_quantise_all", (layer.norm,)),
-        ("project", (layer.project, step.inputs, step.tokens, step.projected,
+        ("project", (layer.project, step.inputs, step.input_bytes, step.tokens, step.projected,
                      4 * step.projected_width, results)),
         ("rotate_and_store_all", (attention,)),
         ("attend_all", (attention, step.private)),
@@ -31,8 +31,8 @@ def attention_phases(prepared: PreparedStep, threads: int) -> list[int]:
     ):  # fmt: skip
         phase = call(name, address, *arguments, phase, 0, threads)
         phases.append(phase)
-    layer = prepared.runner._feed_forwards[0]
-    phase = call("hidden_layer", address, layer.up, step.inputs, results, phase, 0, threads)
+    layer = prepared.feed_forward
+    phase = call("hidden_layer", address, layer, step.inputs, results, phase, 0, threads)
     return [*phases, phase]
 
 

@@ -81,7 +81,7 @@ def test_hidden_layer(changes: dict[str, Any]) -> None:
     scratch = torch.zeros(18432 // 4)
     for group in range(3):
         call(
-            "hidden_group", prepared.address, prepared.runner._feed_forwards[0].up, group,
+            "hidden_group", prepared.address, prepared.feed_forward, group,
             prepared.fields.inputs, scratch.data_ptr(),
         )  # fmt: skip
     layer: Any = model.stack.blocks[0].feed_forward

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from clearhead.engine.engine import engine_runs_here
-from clearhead.engine.kernels.structures import TILE_BYTES, Pack
+from clearhead.engine.kernels.structures import Pack
 from clearhead.engine.weights import pack_function
 
 pytestmark = pytest.mark.skipif(not engine_runs_here(), reason="no OpenMP or half precision here")
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not engine_runs_here(), reason="no OpenMP or hal
 def packed(weight: Tensor, bits: int) -> tuple[Tensor, bool]:
     """The bytes of one tile of one group, and whether packing failed."""
     weight = weight.contiguous()
-    target = torch.zeros(TILE_BYTES[bits], dtype=torch.uint8)
+    target = torch.zeros(16 * {4: 20, 8: 34}[bits], dtype=torch.uint8)
     scratch, failures = torch.zeros(128, dtype=torch.uint8), torch.zeros(1, dtype=torch.int64)
     task = Pack(
         weight.data_ptr(), target.data_ptr(), 1, 1, bits, scratch.data_ptr(), failures.data_ptr()

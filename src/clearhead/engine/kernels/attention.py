@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from clearhead.engine.kernels.numbers import MINUS_INFINITY, ONE, quantise
+from clearhead.engine.kernels.numbers import MINUS_INFINITY, ONE, ZERO, quantise, sigmoid
 from clearhead.engine.kernels.parts import attention_at, part, step_at
 from clearhead.engine.kernels.rotate_and_store import query_at, zero_or_nan_above
 from clearhead.engine.kernels.structures import CHUNK, COLUMNS, GROUP, KEYS, TILE
@@ -45,6 +45,7 @@ from clearhead.kernels.vectors import (
 
 # A query of 3e30 times this is beyond float32, and so may be its product with keys up to 65,504.
 FROM_LARGEST_QUERY = np.float32(1e8)
+TWO = np.float32(2)
 
 
 # Three or four query rows at once over the keys of one chunk: a key or value is loaded once for
@@ -93,6 +94,16 @@ def store_pair(address: int, first: Any, second: Any) -> None:
 
 
 score_three, score_four = score_rows(False), score_rows(True)
+
+
+@part
+def cap_scores(step_address: int, scores: int, count: int) -> None:
+    """Replace the scores of one query by softcap·tanh(score / softcap); tanh y is 2σ(2y) − 1."""
+    cap = step_at(step_address).softcap
+    for block in range(0, count, TILE):
+        score = multiply(load_floats(scores + 4 * block), broadcast(TWO / cap))
+        tanh = multiply_add(sigmoid(score), broadcast(TWO), broadcast(-ONE))
+        store_floats(scores + 4 * block, multiply(tanh, broadcast(cap)))
 
 
 @part
@@ -215,6 +226,8 @@ def attend_four(
     for row in range(4 if four else 3):
         token = t0 if row == 0 else (t1 if row == 1 else (t2 if row == 2 else t3))
         partial = p0 if row == 0 else (p1 if row == 1 else (p2 if row == 2 else p3))
+        if step.softcap > ZERO:
+            cap_scores(step_address, scores + 4 * CHUNK * row, count)
         exponentiate(
             scores + 4 * CHUNK * row, key_start(step, attention, token) - origin,
             key_end(step, attention, token) - origin, count, partial + end,
@@ -321,5 +334,10 @@ def merge_token(
     """Merge all heads of a token, concatenate and quantise them."""
     step, attention = step_at(step_address), attention_at(attention_address)
     for head in range(step.heads):
-        merge_head(step, attention, token, head, mixed + 4 * head * step.value_width)
-    quantise(mixed, vector, step.heads * step.value_width // GROUP)
+        # the zeros that pad a head are overwritten by the next one
+        merge_head(step, attention, token, head, mixed + 4 * head * step.value_dim)
+    width = step.heads * step.value_dim
+    groups = (width + GROUP - 1) // GROUP
+    for i in range(width, GROUP * groups):
+        put_float(mixed + 4 * i, ZERO)
+    quantise(mixed, vector, groups)

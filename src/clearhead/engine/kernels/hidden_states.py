@@ -10,18 +10,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from clearhead.engine.kernels.matrix import BYTES_4, BYTES_8
+from clearhead.engine.kernels.interleaving import take_row
 from clearhead.engine.kernels.numbers import ONE, ZERO, quantise
 from clearhead.engine.kernels.parts import matrix_at, norm_at, part, step_at
 from clearhead.engine.kernels.structures import GROUP, TILE
 from clearhead.kernels.compiling import INLINED
 from clearhead.kernels.memory import (
-    byte_at,
-    float_at,
-    half_at,
+    call_with_three,
     integer_at,
     load_floats,
-    put_float,
     store_floats,
 )
 from clearhead.kernels.vectors import (
@@ -33,22 +30,6 @@ from clearhead.kernels.vectors import (
     subtract,
     sum_of,
 )
-
-
-@njit(**INLINED)
-def weight_at(matrix: Any, row: int, column: int) -> Any:
-    """Dequantise one weight of a matrix."""
-    tile, lane = row // TILE, row % TILE
-    group, offset = column // GROUP, column % GROUP
-    quad, byte = offset // 4, offset % 4
-    if matrix.bits == 8:
-        start = matrix.weights + (tile * matrix.groups + group) * BYTES_8
-        stored = byte_at(start + 32 + 64 * quad + 4 * lane + byte) - 128
-        return half_at(start + 2 * lane) * np.float32(stored)
-    start = matrix.weights + (tile * matrix.groups + group) * BYTES_4
-    packed = byte_at(start + 64 + 64 * (quad % 4) + 4 * lane + byte)
-    nibble = packed >> 4 if quad >= 4 else packed & 15
-    return half_at(start + 2 * lane) * np.float32(nibble) + half_at(start + 32 + 2 * lane)
 
 
 @njit(**INLINED)
@@ -84,13 +65,29 @@ def embed(step_address: int, token: int) -> None:
     matrix = matrix_at(step.embedding)
     row, position = integer_at(step.ids + 8 * token), integer_at(step.positions + 8 * token)
     state = step.states + 4 * token * step.model_width
-    for i in range(step.model_width):
-        value = weight_at(matrix, row, i) * step.embedding_scale
+    blocks = step.normed + 4 * token * step.model_width  # nobody needs it yet
+    take_row(matrix, row, blocks)
+    call_with_three(matrix.unpack, blocks, matrix.unpack_count, state)
+    for i in range(0, step.model_width, TILE):
+        value = multiply(load_floats(state + 4 * i), broadcast(step.embedding_scale))
         if step.position_table != 0:
-            value += float_at(step.position_table + 4 * (position * step.model_width + i))
-        put_float(state + 4 * i, value)
+            table = step.position_table + 4 * (position * step.model_width + i)
+            value = add(value, load_floats(table))
+        store_floats(state + 4 * i, value)
     if step.embedding_norm != 0:
         normalise(step, norm_at(step.embedding_norm), state, state)
+
+
+@part
+def add_normalised(step_address: int, norm: int, token: int) -> None:
+    """Normalise what a layer adds to a token's hidden state, and add it."""
+    step = step_at(step_address)
+    added = step.normed + 4 * token * step.model_width
+    state = step.states + 4 * token * step.model_width
+    normalise(step, norm_at(norm), added, added)
+    for i in range(0, step.model_width, TILE):
+        total = add(load_floats(state + 4 * i), load_floats(added + 4 * i))
+        store_floats(state + 4 * i, total)
 
 
 @part

@@ -14,11 +14,10 @@ from clearhead.engine.kernels.products import products_of_this_machine
 from clearhead.engine.kernels.structures import GROUP
 from clearhead.kernels.compiling import INLINED
 from clearhead.kernels.exponential import exp
-from clearhead.kernels.memory import load_floats, put_float, put_int
+from clearhead.kernels.memory import load_floats, put_float, put_int, store_floats
 from clearhead.kernels.vectors import (
     absolute,
     add,
-    add_ints,
     as_ints,
     broadcast,
     divide,
@@ -96,11 +95,13 @@ def activated(x: Any, activation: int) -> Any:
     return result
 
 
-# A quantised vector: groups of 32 integers of 16 bits, then for each group its scale, scale·Σ and
-# −128·Σ. Σ is the sum of the integers: it corrects for weights that are stored without a sign.
+# A quantised vector: groups of 32 integers of 16 bits, then for each group its scale, scale·Σ,
+# −128·Σ, and −128·Σ of either half. Σ is the sum of the integers: it corrects for weights that are
+# stored without a sign. At the end the numbers themselves, for weights that are floats.
 LARGEST_INTEGER = np.float32(127 * 256)
 SPLIT_BYTES = 2 * GROUP
-QUANTISED_GROUP_BYTES = SPLIT_BYTES + 12  # bytes of one group
+FLOATS_AT = SPLIT_BYTES + 20
+QUANTISED_GROUP_BYTES = FLOATS_AT + 4 * GROUP  # bytes of one group
 
 
 @njit(**INLINED)
@@ -122,12 +123,18 @@ def quantise_group(first: Any, second: Any, vector: int, groups: int, group: int
     second_integers = as_ints(rounded(multiply(second, broadcast(inverse))))
     store_split(vector + group * SPLIT_BYTES, first_integers)
     store_split(vector + group * SPLIT_BYTES + GROUP, second_integers)
-    total = int_sum_of(add_ints(first_integers, second_integers))
+    first_sum, second_sum = int_sum_of(first_integers), int_sum_of(second_integers)
+    total = first_sum + second_sum
     scale = largest / LARGEST_INTEGER + zero_or_nan(first, second)
     scales = vector + groups * SPLIT_BYTES + 4 * group
     put_float(scales, scale)
     put_float(scales + 4 * groups, scale * np.float32(total))
     put_int(scales + 8 * groups, np.int32(-128 * total))
+    put_int(scales + 12 * groups, np.int32(-128 * first_sum))
+    put_int(scales + 16 * groups, np.int32(-128 * second_sum))
+    numbers = vector + groups * FLOATS_AT + 4 * GROUP * group
+    store_floats(numbers, first)
+    store_floats(numbers + 64, second)
 
 
 @njit(**INLINED)

@@ -8,7 +8,7 @@ Each function is one phase and returns the index of the next (see threads.py).
 from __future__ import annotations
 
 from clearhead.engine.kernels.attention import attend, attention_units, merge_token
-from clearhead.engine.kernels.hidden_states import embed, normalise_and_quantise
+from clearhead.engine.kernels.hidden_states import add_normalised, embed, normalise_and_quantise
 from clearhead.engine.kernels.parts import matrix_at, part, step_at
 from clearhead.engine.kernels.projection import (
     add_projected_tiles,
@@ -35,14 +35,13 @@ def embed_all(step_address: int, thread: int, threads: int) -> int:
 
 @part
 def project(
-    step_address: int, matrix: int, inputs: int, tokens: int, target: int, target_row: int,
-    results: int, phase: int, thread: int, threads: int,
+    step_address: int, matrix: int, inputs: int, stride: int, tokens: int,
+    target: int, target_row: int, results: int, phase: int, thread: int, threads: int,
 ) -> int:  # fmt: skip
     """Compute target = matrix · inputs + bias, for each token."""
     step = step_at(step_address)
-    stride = step.input_bytes
     span = tiles_per_unit(matrix, tokens)
-    units = (matrix_at(matrix).tiles + span - 1) // span
+    units = (matrix_at(matrix).all_tiles + span - 1) // span
     unit = next_unit(step.counters, phase, units, thread, threads)
     while unit >= 0:
         first = unit * span
@@ -75,8 +74,20 @@ def add_projected(
 
 
 @part
+def add_normalised_all(step_address: int, norm: int, phase: int, thread: int, threads: int) -> int:
+    """Normalise what a layer adds to each token's hidden state, and add it."""
+    step = step_at(step_address)
+    token = next_unit(step.counters, phase, step.tokens, thread, threads)
+    while token >= 0:
+        add_normalised(step_address, norm, token)
+        finish(step.counters, phase, threads)
+        token = next_unit(step.counters, phase, step.tokens, thread, threads)
+    return wait(step.counters, phase, step.tokens, threads)
+
+
+@part
 def hidden_layer(
-    step_address: int, matrix: int, inputs: int, results: int,
+    step_address: int, layer: int, inputs: int, results: int,
     phase: int, thread: int, threads: int,
 ) -> int:  # fmt: skip
     """Compute the hidden layer of the feed-forward network."""
@@ -84,7 +95,7 @@ def hidden_layer(
     units = step.hidden_width // GROUP
     unit = next_unit(step.counters, phase, units, thread, threads)
     while unit >= 0:
-        hidden_group(step_address, matrix, unit, inputs, results)
+        hidden_group(step_address, layer, unit, inputs, results)
         finish(step.counters, phase, threads)
         unit = next_unit(step.counters, phase, units, thread, threads)
     return wait(step.counters, phase, units, threads)
@@ -146,7 +157,7 @@ def merge_all(step_address: int, attention: int, phase: int, thread: int, thread
     step = step_at(step_address)
     token = next_unit(step.counters, phase, step.tokens, thread, threads)
     while token >= 0:
-        mixed = step.mixed + 4 * token * step.heads * step.value_width
+        mixed = step.mixed + 4 * token * step.mixed_width
         vector = step.inputs + token * step.input_bytes
         merge_token(step_address, attention, token, mixed, vector)
         finish(step.counters, phase, threads)

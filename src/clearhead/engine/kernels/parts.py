@@ -50,6 +50,7 @@ def compiled_parts(tell: Callable[[int, int], None]) -> None:
 
 
 step_at, pack_at = record_at(structures.Step), record_at(structures.Pack)
+interleave_at = record_at(structures.Interleave)
 matrix_at, norm_at = record_at(structures.Matrix), record_at(structures.Norm)
 attention_at = record_at(structures.Attention)
 feed_forward_at = record_at(structures.FeedForward)

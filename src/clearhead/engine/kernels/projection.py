@@ -8,9 +8,9 @@ from typing import Any
 
 from numba import njit
 
-from clearhead.engine.kernels.matrix import BYTES_4, BYTES_8, multiply_tile
+from clearhead.engine.kernels.matrix import multiply_tile
 from clearhead.engine.kernels.numbers import activated, quantise_group
-from clearhead.engine.kernels.parts import matrix_at, part, step_at
+from clearhead.engine.kernels.parts import feed_forward_at, matrix_at, part, step_at
 from clearhead.engine.kernels.structures import BLOCK, GROUP, RESULTS_BYTES, UNIT_BYTES
 from clearhead.kernels.compiling import INLINED
 from clearhead.kernels.memory import load_floats, store_floats
@@ -30,8 +30,7 @@ def biased(matrix: Any, tile: int, result: int) -> Any:
 def tiles_per_unit(matrix_address: int, tokens: int) -> int:
     """The number of tiles in one unit of work."""
     matrix = matrix_at(matrix_address)
-    bytes_of_tile = matrix.groups * (BYTES_4 if matrix.bits == 4 else BYTES_8)
-    return max(1, UNIT_BYTES // (bytes_of_tile * tokens))
+    return max(1, UNIT_BYTES // (matrix.tile_bytes * tokens))
 
 
 @part
@@ -39,16 +38,21 @@ def project_tiles(
     matrix_address: int, first: int, last: int, inputs: int, stride: int, tokens: int,
     target: int, target_row: int, results: int,
 ) -> None:  # fmt: skip
-    """Compute some tiles of target = matrix · inputs + bias, for each token."""
-    matrix = matrix_at(matrix_address)
-    for tile in range(first, min(last, matrix.tiles)):
+    """Compute some tiles of target = matrix · inputs + bias, for each token; tiles beyond those of
+    the matrix are of the next one."""
+    before = 0  # tiles of the matrices before this one
+    for tile in range(first, min(last, matrix_at(matrix_address).all_tiles)):
+        while tile - before >= matrix_at(matrix_address).tiles:
+            before += matrix_at(matrix_address).tiles
+            matrix_address = matrix_at(matrix_address).next
+        matrix = matrix_at(matrix_address)
         for start in range(0, tokens, BLOCK):
             count = min(BLOCK, tokens - start)
             address = inputs + start * stride
-            multiply_tile(matrix_address, tile, address, stride, count, results)
+            multiply_tile(matrix_address, tile - before, address, stride, count, results)
             for token in range(count):
                 address = target + (start + token) * target_row + 64 * tile
-                store_floats(address, biased(matrix, tile, results + 64 * token))
+                store_floats(address, biased(matrix, tile - before, results + 64 * token))
 
 
 @part
@@ -68,33 +72,34 @@ def add_projected_tiles(
 
 @part
 def hidden_tile(
-    step_address: int, matrix_address: int, tile: int, inputs: int, results: int, units: int
+    step_address: int, layer_address: int, tile: int, inputs: int, results: int, units: int
 ) -> None:
     """Compute 16 hidden units, activation(gate) · up or activation(up), for each token."""
-    step, matrix = step_at(step_address), matrix_at(matrix_address)
+    step, layer = step_at(step_address), feed_forward_at(layer_address)
     stride, tokens = step.input_bytes, step.tokens
-    gated = step.gated != 0
-    gate, up = (2 * tile, 2 * tile + 1) if gated else (tile, tile)
     second = results + RESULTS_BYTES // 2
-    multiply_tile(matrix_address, gate, inputs, stride, tokens, results)
-    if gated:
-        multiply_tile(matrix_address, up, inputs, stride, tokens, second)
+    multiply_tile(layer.up, tile, inputs, stride, tokens, results)
+    if layer.gate != 0:
+        multiply_tile(layer.gate, tile, inputs, stride, tokens, second)
     for token in range(tokens):
-        unit = activated(biased(matrix, gate, results + 64 * token), step.activation)
-        if gated:
-            unit = multiply(unit, biased(matrix, up, second + 64 * token))
+        unit = biased(matrix_at(layer.up), tile, results + 64 * token)
+        if layer.gate != 0:
+            gate = biased(matrix_at(layer.gate), tile, second + 64 * token)
+            unit = multiply(activated(gate, step.activation), unit)
+        else:
+            unit = activated(unit, step.activation)
         store_floats(units + 128 * token, unit)
 
 
 @part
 def hidden_group(
-    step_address: int, matrix_address: int, group: int, inputs: int, results: int
+    step_address: int, layer_address: int, group: int, inputs: int, results: int
 ) -> None:
     """Compute and quantise 32 units of the hidden layer."""
     step = step_at(step_address)
     units = results + RESULTS_BYTES
-    hidden_tile(step_address, matrix_address, 2 * group, inputs, results, units)
-    hidden_tile(step_address, matrix_address, 2 * group + 1, inputs, results, units + 64)
+    hidden_tile(step_address, layer_address, 2 * group, inputs, results, units)
+    hidden_tile(step_address, layer_address, 2 * group + 1, inputs, results, units + 64)
     for token in range(step.tokens):
         address = units + 128 * token
         vector = step.hidden + token * step.hidden_bytes

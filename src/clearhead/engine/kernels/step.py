@@ -21,6 +21,7 @@ from numba import types
 from clearhead.engine.kernels.attention import merge_token
 from clearhead.engine.kernels.hidden_states import normalise_and_quantise
 from clearhead.engine.kernels.parallel_loops import (
+    add_normalised_all,
     add_projected,
     attend_all,
     embed_all,
@@ -59,10 +60,29 @@ ATTENTION_BYTES, FEED_FORWARD_BYTES = ctypes.sizeof(Attention), ctypes.sizeof(Fe
 # The layers. Work that is small for one token is done by every thread for itself, unless the result
 # is needed after the next phase: a thread that lost its core would not have it.
 @part
+def add_to_states(
+    step_address: int, matrix: int, after_norm: int, inputs: int, stride: int, base: int,
+    results: int, phase: int, thread: int, threads: int,
+) -> int:  # fmt: skip
+    """Compute states = base + matrix · inputs; with a norm states += norm(matrix · inputs)."""
+    step = step_at(step_address)
+    if after_norm == 0:
+        return add_projected(
+            step_address, matrix, inputs, stride, base, results, phase, thread, threads
+        )
+    phase = project(
+        step_address, matrix, inputs, stride, step.tokens, step.normed, 4 * step.model_width,
+        results, phase, thread, threads,
+    )  # fmt: skip
+    return add_normalised_all(step_address, after_norm, phase, thread, threads)
+
+
+@part
 def attention_layer(
     step_address: int, attention_address: int, scratch: int, phase: int, thread: int, threads: int
 ) -> int:
-    """Compute states += attention(norm(states)); post-norm: norm(states) + attention(…)."""
+    """Compute states += attention(norm(states)); post-norm: norm(states) + attention(…); sandwich:
+    states += norm(attention(norm(states)))."""
     step, attention = step_at(step_address), attention_at(attention_address)
     results, own = scratch + SCORES_BYTES, scratch + SCRATCH_BYTES
     inputs, own_inputs = step.inputs, own + step.private_bytes // 2
@@ -72,7 +92,7 @@ def attention_layer(
     else:
         phase = normalise_and_quantise_all(step_address, attention.norm, phase, thread, threads)
     phase = project(
-        step_address, attention.project, inputs, step.tokens, step.projected,
+        step_address, attention.project, inputs, step.input_bytes, step.tokens, step.projected,
         4 * step.projected_width, results, phase, thread, threads,
     )  # fmt: skip
     if attention.cross == 0:
@@ -85,8 +105,8 @@ def attention_layer(
     else:
         phase = merge_all(step_address, attention_address, phase, thread, threads)
     base = step.normed if step.post_norm != 0 and attention.norm != 0 else step.states
-    return add_projected(
-        step_address, attention.output, inputs, step.input_bytes, base,
+    return add_to_states(
+        step_address, attention.output, attention.after_norm, inputs, step.input_bytes, base,
         results, phase, thread, threads,
     )  # fmt: skip
 
@@ -95,7 +115,7 @@ def attention_layer(
 def feed_forward_layer(
     step_address: int, layer_address: int, scratch: int, phase: int, thread: int, threads: int
 ) -> int:
-    """Compute states += feed_forward(norm(states)), or the same for post-norm."""
+    """Compute states += feed_forward(norm(states)), or the same for the other places of norms."""
     step, layer = step_at(step_address), feed_forward_at(layer_address)
     results, own = scratch + SCORES_BYTES, scratch + SCRATCH_BYTES
     inputs = step.inputs
@@ -104,10 +124,10 @@ def feed_forward_layer(
         normalise_and_quantise(step_address, layer.norm, 0, own, inputs)
     else:
         phase = normalise_and_quantise_all(step_address, layer.norm, phase, thread, threads)
-    phase = hidden_layer(step_address, layer.up, inputs, results, phase, thread, threads)
+    phase = hidden_layer(step_address, layer_address, inputs, results, phase, thread, threads)
     base = step.normed if step.post_norm != 0 else step.states
-    return add_projected(
-        step_address, layer.down, step.hidden, step.hidden_bytes, base,
+    return add_to_states(
+        step_address, layer.down, layer.after_norm, step.hidden, step.hidden_bytes, base,
         results, phase, thread, threads,
     )  # fmt: skip
 
@@ -126,12 +146,12 @@ def logits(step_address: int, scratch: int, phase: int, thread: int, threads: in
         index = next_unit(step.counters, phase, step.outputs, thread, threads)
     phase = wait(step.counters, phase, step.outputs, threads)
     project(
-        step_address, step.head, step.inputs, step.outputs, step.logits, step.logits_row,
-        results, phase, thread, threads,
+        step_address, step.head, step.inputs, step.input_bytes, step.outputs, step.logits,
+        step.logits_row, results, phase, thread, threads,
     )  # fmt: skip
 
 
-ATTENTION_PHASES, FEED_FORWARD_PHASES, OTHER_PHASES = 6, 3, 3  # upper bounds
+ATTENTION_PHASES, FEED_FORWARD_PHASES, OTHER_PHASES = 7, 4, 3  # upper bounds
 
 
 def run_step(step_address: int) -> None:

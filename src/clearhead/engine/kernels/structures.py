@@ -11,7 +11,6 @@ from typing import Any
 
 GROUP = 32  # numbers that share a scale, in weights and in activations
 TILE = 16  # rows of a matrix that are computed together, one in each lane
-TILE_BYTES = {4: 64 + GROUP * TILE // 2, 8: 32 + GROUP * TILE}  # of one group, scales included
 KEYS = 32  # in a block of the cache, column by column: a column is a cache line
 COLUMNS = 32  # of values that are stored together
 CHUNK = 128  # keys of a partial result; constant, since it determines the bits
@@ -31,9 +30,17 @@ def _integers(*names: str) -> list[tuple[str, Any]]:
 
 
 class Matrix(ctypes.Structure):
-    """A quantised matrix: ``tiles`` of 16 rows, each of ``groups`` of 32 columns. Bias 0: none."""
+    """A matrix: ``tiles`` of 16 rows, each of ``groups`` of 32 columns (see layouts.py).
 
-    _fields_ = _integers("weights", "tiles", "groups", "bits", "bias")
+    ``multiply`` is the address of its kind's product, ``unpack`` of what makes float32 of its
+    ``unpack_count`` blocks of a row. Bias 0: none. ``next`` is a matrix whose rows follow those of
+    this one, of another kind perhaps; 0: none. ``all_tiles`` counts its tiles too.
+    """
+
+    _fields_ = _integers(
+        *("weights", "tiles", "groups", "tile_bytes", "multiply", "bias", "next", "all_tiles"),
+        *("fields", "block_bytes", "unpack", "unpack_count"),
+    )
 
 
 class Norm(ctypes.Structure):
@@ -45,20 +52,31 @@ class Norm(ctypes.Structure):
 class Attention(ctypes.Structure):
     """One attention: addresses of its norm, matrices and cache.
 
-    ``rotary`` 0: no rotation. ``window`` 0: no sliding window. ``cross`` 1: cross-attention, keys
+    ``after_norm`` 0: what the layer adds is not normalised. ``rotary`` 0: no rotation. ``window``
+    0: no sliding window. ``cross`` 1: cross-attention, keys
     and values are those of the source.
     """
 
     _fields_ = _integers(
-        *("norm", "project", "output", "query_norm", "key_norm", "rotary", "window", "cross"),
+        *(
+            "norm",
+            "after_norm",
+            "project",
+            "output",
+            "query_norm",
+            "key_norm",
+            "rotary",
+            "window",
+            "cross",
+        ),
         *("keys", "values"),
     )
 
 
 class FeedForward(ctypes.Structure):
-    """Addresses of the norm and the matrices; gate and up are one matrix, tiles interleaved."""
+    """Addresses of the norms and the matrices; gate 0: the hidden layer has none."""
 
-    _fields_ = _integers("norm", "up", "down")
+    _fields_ = _integers("norm", "after_norm", "gate", "up", "down")
 
 
 class Step(ctypes.Structure):
@@ -68,7 +86,7 @@ class Step(ctypes.Structure):
         *_integers(
             # the model
             *("model", "model_width", "layers", "heads", "kv_heads", "key_dim", "key_width"),
-            *("value_dim", "value_width", "hidden_width", "rotary_pairs", "activation", "gated"),
+            *("value_dim", "value_width", "hidden_width", "rotary_pairs", "activation"),
             *("rms", "post_norm", "cross"),
             *("attentions", "feed_forwards", "embedding", "position_table", "embedding_norm"),
             *("final_norm", "head"),
@@ -80,10 +98,18 @@ class Step(ctypes.Structure):
             *("outputs", "output_tokens", "source_lengths", "chunks", "logits", "logits_row"),
             # workspace
             *("states", "normed", "inputs", "input_bytes", "projected", "projected_width"),
-            *("mixed", "hidden", "hidden_bytes", "partials", "private", "private_bytes"),
+            *(
+                "mixed",
+                "mixed_width",
+                "hidden",
+                "hidden_bytes",
+                "partials",
+                "private",
+                "private_bytes",
+            ),
             "counters",
         ),
-        *((name, ctypes.c_float) for name in ("scale", "epsilon", "embedding_scale", "unused")),
+        *((name, ctypes.c_float) for name in ("scale", "epsilon", "embedding_scale", "softcap")),
     ]
 
 
@@ -91,3 +117,11 @@ class Pack(ctypes.Structure):
     """One float32 matrix to pack; a thread that cannot pack it sets its failure to 1."""
 
     _fields_ = _integers("source", "target", "tiles", "groups", "bits", "scratch", "failures")
+
+
+class Interleave(ctypes.Structure):
+    """Rows of blocks to put into tiles: row i is row ``order[i]`` of the source, −1 is zeros."""
+
+    _fields_ = _integers(
+        *("source", "row_bytes", "order", "target", "tiles", "blocks", "block_bytes", "fields"),
+    )

@@ -1,4 +1,4 @@
-"""Quantises float32 matrices and packs them into tiles (see matrix.py), on torch's threads."""
+"""Quantises float32 matrices and packs them into tiles of Q4_1 or Q8_0, on torch's threads."""
 # numba's decorators have no types, and only LLVM knows the type of a vector.
 # mypy: disable-error-code="untyped-decorator, no-any-return"
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from clearhead.engine.kernels.matrix import BYTES_4, BYTES_8
 from clearhead.engine.kernels.numbers import ZERO, zero_or_nan
 from clearhead.engine.kernels.parts import pack_at
 from clearhead.engine.kernels.structures import GROUP, TILE
@@ -35,6 +34,7 @@ from clearhead.kernels.vectors import (
     subtract,
 )
 
+BYTES_4, BYTES_8 = 16 * 20, 16 * 34  # of one group of a tile of Q4_1 and of Q8_0
 LEVELS_4, LEVELS_8 = np.float32(15), np.float32(127)
 # Weights dequantised from 16 levels differ from them by rounding errors only, a few times 2⁻²⁴.
 TOLERANCE = np.float32(1e-6)
