@@ -368,8 +368,9 @@ def test_the_catalogue_is_consistent() -> None:
 
 
 @pytest.mark.download
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if not CATALOGUE[name].terms])
 def test_the_real_files_are_the_known_ones(name: str) -> None:
+    """Of models that anybody may use: a test accepts no terms for the one who runs it."""
     store = ModelStore()
     store.pull(name)
     assert store.damaged(name) == {}
