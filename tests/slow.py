@@ -105,7 +105,6 @@ SLOW = frozenset(
         "test_losses_fall_and_the_folder_opens",
         "test_machines_with_narrower_registers",
         "test_matrices_apart",
-        "test_minutes_become_steps",
         "test_models_of_transformers",
         "test_names_from_outside_are_escaped_and_nothing_is_fetched",
         "test_nan_in_a_decoding_step",

@@ -1,14 +1,14 @@
-"""Learning rates over time, against numbers computed by hand."""
+"""Learning rates over time, against numbers computed by hand; runs that take their minutes."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 
 import pytest
 
-from clearhead.training.pace import Pace
-from clearhead.training.schedule import rate_factor
+from clearhead.training.schedule import Pace, Stopwatch, rate_factor
 from clearhead.training.settings import ScheduleName, TrainingSettings
 
 
@@ -62,3 +62,69 @@ def test_a_new_estimate_does_not_jump() -> None:
         again = Pace.estimated(pace, 75, seconds_per_step=seconds, left=100.0)
         assert rate_factor(settings, 75, again) == pytest.approx(0.5)
         assert rate_factor(settings, again.total - 1, again) < 0.06
+
+
+# the minutes of a run
+
+MINUTES, VALIDATE_EVERY = 10.0, 100
+
+
+def minutes_of(step_seconds: Callable[[float], float], validation: float = 0.0) -> float:
+    """The minutes of a simulated run; ``step_seconds`` says what a step takes at a time."""
+    watch, pace, now, step = Stopwatch(MINUTES), None, 0.0, 0
+    while pace is None or step < pace.total:
+        seconds = step_seconds(now)
+        now, step = now + seconds, step + 1
+        watch.stepped(seconds)
+        if watch.due(now):
+            pace = watch.estimated(pace, step, now, validate_every=VALIDATE_EVERY, endings=2)
+        if step % VALIDATE_EVERY == 0:
+            now, watch.validation = now + validation, validation
+    return (now + 2 * validation) / 60
+
+
+@pytest.mark.parametrize("validation", [0.0, 3.0])
+@pytest.mark.parametrize(
+    "step_seconds",
+    [
+        lambda now: 0.05,
+        lambda now: 2.5,
+        lambda now: 13.0 if now < 30 else 0.6,  # others at the beginning
+        lambda now: 0.6 if now < 300 else 3.0,  # from the middle on
+        lambda now: 3.0 if 200 < now < 400 else 0.1,
+        lambda now: 0.1 if now < 560 else 0.4,  # near the end
+        lambda now: 0.4 if now < 560 else 0.1,
+        lambda now: 0.2 + 0.15 * ((now * 7) % 1),
+    ],
+)
+def test_a_run_takes_its_minutes(step_seconds: Callable[[float], float], validation: float) -> None:
+    assert minutes_of(step_seconds, validation) == pytest.approx(MINUTES, rel=0.05)
+
+
+def test_the_time_before_counts() -> None:
+    watch = Stopwatch(1.0, before=48.0)
+    for _ in range(20):
+        watch.stepped(0.25)
+    assert watch.due(5.0)
+    pace = watch.estimated(None, 20, 5.0, validate_every=100, endings=2)
+    assert pace == Pace(48, 20, 20 / 48)  # 28 steps in the 7 seconds that are left
+    assert not watch.due(5.1)
+
+
+def test_places_go_on() -> None:
+    pace = Pace(100)
+    again = Pace.estimated(pace, 40, seconds_per_step=1.0, left=20.0)
+    assert (again.total, again.step, again.done) == (60, 40, 0.4)
+    assert again.place(40) == pytest.approx(24) and again.place(60) == 60
+    assert [pace.place(step) for step in (0, 37, 100)] == [0, 37, 100]
+
+
+def test_at_least_one_step_follows() -> None:
+    assert Pace.estimated(Pace(9), 7, seconds_per_step=3.0, left=-5.0).total == 8
+    assert Pace.estimated(None, 2, seconds_per_step=0.0, left=1.0).total > 1_000_000
+
+
+@pytest.mark.parametrize("fields", [(-1, 0, 0.0), (5, 7, 0.5), (5, -1, 0.5), (5, 3, 1.5)])
+def test_what_cannot_be(fields: tuple[int, int, float]) -> None:
+    with pytest.raises(ValueError, match="goes backwards"):
+        Pace(*fields)

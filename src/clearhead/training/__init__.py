@@ -10,7 +10,6 @@
 ``loop``, ``divergence``                  batch, loss, gradient, step; a loss that rises
 ``objectives``, ``loss``                  what is minimised; documents that share a row; chunks
 ``optimiser``, ``muon``, ``schedule``     how weights and learning rates change
-``pace``                                  how many steps fit into the minutes of a run
 ``initialisation``, ``random_seed``       initial weights, reproducible random numbers
 ``precision``, ``processes``              bfloat16, the device, several processes, signals
 ``validation``                            the loss on held-out texts

@@ -26,14 +26,13 @@ from clearhead.training.events import (
 )
 from clearhead.training.objectives import objective_of
 from clearhead.training.optimiser import Optimiser, whole
-from clearhead.training.pace import Pace, Stopwatch
 from clearhead.training.precision import mixed_precision
 from clearhead.training.processes import ALONE, Processes
 from clearhead.training.random_seed import seeded_for
 from clearhead.training.run_folder import RunFolder
 from clearhead.training.run_folder.progress import Progress
 from clearhead.training.saving import Saving
-from clearhead.training.schedule import rate_factor
+from clearhead.training.schedule import Pace, Stopwatch, rate_factor
 from clearhead.training.settings import TrainingSettings
 from clearhead.training.task import Task
 from clearhead.training.validation import validation_loss

@@ -13,12 +13,12 @@ from torch import Tensor
 from clearhead.errors import CheckpointError, InputError
 from clearhead.training.events import Saved, Warned
 from clearhead.training.optimiser import Optimiser, like, whole
-from clearhead.training.pace import Pace
 from clearhead.training.processes import Processes
 from clearhead.training.run_folder import RunFolder
 from clearhead.training.run_folder.checkpoint import Checkpoint, averaged
 from clearhead.training.run_folder.log import EMPTY
 from clearhead.training.run_folder.progress import Facts, LogPosition, Progress
+from clearhead.training.schedule import Pace
 from clearhead.training.settings import CHANGEABLE, LENGTH, TrainingSettings
 from clearhead.training.task import Task
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import tempfile
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,7 +18,7 @@ from clearhead.models.build import build
 from clearhead.models.families.gguf import gguf_family
 from clearhead.text.spelling import byte_alphabet
 from tests.hostile.formats.models import run
-from tests.hostile.mutant import Format
+from tests.hostile.mutant import Format, write
 
 NUMBER = {kind.name: number for number, kind in KINDS.items()}
 WIDTH, HIDDEN = 32, 32
@@ -155,3 +156,14 @@ def _specimens() -> list[dict[str, bytes]]:
 
 
 GGUF = Format("GGUF", _specimens, use, weight=0.7)
+
+
+def _warm() -> None:
+    """Load and run each specimen: what that imports and compiles is no memory of a mutant."""
+    for files in _specimens():
+        with tempfile.TemporaryDirectory() as place:
+            write(files, Path(place))
+            use(Path(place), Random(0))
+
+
+_warm()

@@ -185,7 +185,7 @@ def write(folder: Path, change: Callable[[dict[str, Any]], None], kind: str) -> 
         ("bytes", edit("model", "vocab", to=3), "'model.vocab' should be an object or a list"),
         ("bytes", edit("model", "vocab", "a", to=-1), "id of 'a' should be a whole number"),
         ("bytes", edit("model", "vocab", "a", to="x"), "id of 'a' should be a whole number"),
-        ("bytes", edit("model", "vocab", "a", to=2**31), "below 16,777,216, and is 2147483648"),
+        ("bytes", edit("model", "vocab", "a", to=2**31), "below 4,194,304, and is 2147483648"),
         ("bytes", edit("model", "vocab", "a", to=5), "the id 5 is given to 2 pieces"),
         ("bytes", edit("model", "merges", 0, to=["a", "zzz"]), "reading .* failed: .*zzz"),
         ("bytes", edit("model", "merges", to=7), "reading .* failed"),

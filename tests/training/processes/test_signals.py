@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -21,6 +22,14 @@ def test_the_first_is_noted(number: signal.Signals, code: int) -> None:
         os.kill(os.getpid(), number)
         assert stop() and stop.exit_code == code
     assert signal.getsignal(number) == before
+
+
+@pytest.fixture(autouse=True)
+def not_in_the_background() -> Iterator[None]:
+    """A shell that starts the tests in the background makes them deaf to SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_the_second_interrupts() -> None:

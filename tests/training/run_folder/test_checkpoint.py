@@ -11,7 +11,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from clearhead.errors import CheckpointError
-from clearhead.training.pace import Pace
 from clearhead.training.run_folder.checkpoint import (
     CHECKSUM,
     FACTS,
@@ -22,6 +21,7 @@ from clearhead.training.run_folder.checkpoint import (
 from clearhead.training.run_folder.checksum import DamagedError, checksum_of_tensors
 from clearhead.training.run_folder.log import EMPTY
 from clearhead.training.run_folder.progress import Facts, Progress
+from clearhead.training.schedule import Pace
 
 PROGRESS = {
     "pace": Pace(13, 2, 0.25),

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from clearhead.training.pace import Pace
 from clearhead.training.run_folder.progress import MOST_LOSSES, LogPosition, Progress
+from clearhead.training.schedule import Pace
 
 
 def test_steps_and_losses_are_counted() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from clearhead.training.pace import Pace
+from clearhead.training.schedule import Pace
 
 MOST_LOSSES = 20  # of the last steps, kept to tell whether the loss has risen
 
