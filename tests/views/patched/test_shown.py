@@ -42,12 +42,3 @@ def test_bad_arguments_are_explained(arguments: Any, message: str) -> None:
     model = letters() if arguments[0] is letters else arguments[0]
     with pytest.raises(ch.ClearheadError, match=message):
         ch.patch_map(model, *arguments[1:])
-
-
-@pytest.mark.download
-def test_one_head_turns_france_into_italy() -> None:
-    found = ch.patch_map("smollm2", "The capital of France is", "The capital of Italy is")
-    assert (found.token.text, found.instead.text) == (" Paris", " Rome") and found.exact
-    assert found.strongest[0].name == "L23H4"
-    assert found.strongest[0].share == pytest.approx(0.958, abs=0.01)
-    assert list(found.insight.carriers()) == [(3, 0, 22), (4, 23, 29)]

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 
 import clearhead as ch
 from clearhead.text.characters import CharacterTokenizer
@@ -50,15 +49,3 @@ def test_a_head_by_its_name() -> None:
     assert why_of_a_date().head("C0H1").sources[0].mark.text == "March"
     with pytest.raises(ch.ClearheadError, match="name 'L7H7' is no head of this model"):
         why_of_a_date().head("L7H7")
-
-
-@pytest.mark.download
-def test_france_makes_paris() -> None:
-    torch.set_num_threads(2)
-    why = ch.why("smollm2", "The capital of France is", " Paris", " London")
-    assert why.total == pytest.approx(4.126, abs=0.002) and why.proof.exact
-    assert repr(why.heads[0]) == "L23H4 +2.66, looking 0.90 at 'France'"
-    assert why.sources[0].mark.text == "France"
-    assert why.effects is not None
-    effect = why.effects.of("L23H4")
-    assert effect is not None and effect.survives and effect.probability < 0.2
