@@ -162,7 +162,7 @@ def _warm() -> None:
     """Load and run each specimen: what that imports and compiles is no memory of a mutant."""
     for files in _specimens():
         with tempfile.TemporaryDirectory() as place:
-            write(files, Path(place))
+            write({**files}, Path(place))
             use(Path(place), Random(0))
 
 
