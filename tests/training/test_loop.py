@@ -155,6 +155,8 @@ def test_what_was_decided_is_decided_again(
         if isinstance(event, Stepped) and event.step == 40:
             break  # as a kill would end it: the last checkpoint is that of step 0
     before = whole.log.lines()
+    with whole.log.path.open("a") as file:  # a step that was never done decides nothing
+        file.write('{"step": 1000000, "total": 1000001, "done": 0.5}\n')
     task, settings = make(**changed)
     clock = Clock(task, lambda now: 0.1)
     monkeypatch.setattr(loop, "time", clock)

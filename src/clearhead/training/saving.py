@@ -123,8 +123,13 @@ class Saving:
         """The paces in the log that are newer than the checkpoint; for the first process."""
         if self.folder is None or not self.processes.writes:
             return {}
-        lines = [line for line in self.folder.log.lines() if {"total", "done"} <= line.keys()]
-        paces = {line["step"]: _pace(line) for line in lines if line["step"] > held.step}
+        lines = self.folder.log.lines()
+        learned = {line["step"] for line in lines if "loss" in line}
+        last = held.step  # the last step that the log has without a gap
+        while last + 1 in learned:
+            last += 1
+        decided = [line for line in lines if {"total", "done"} <= line.keys()]
+        paces = {line["step"]: _pace(line) for line in decided if held.step < line["step"] <= last}
         return {step: pace for step, pace in paces.items() if pace is not None}
 
     def _with_length(self, held: Checkpoint) -> Progress:

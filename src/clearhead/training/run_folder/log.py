@@ -1,7 +1,9 @@
 """The log of a run: one line of JSON for each step and each validation.
 
 A checkpoint knows how long the log was and the checksum of it. So a run that resumes cuts the log
-there, torn last line and all. The log decides nothing: if it is damaged, what can be read is kept.
+there, torn last line and all. Of the lines behind it only those count that say how long a run of
+minutes was to be: steps that were lost are done again with them. A damaged log is kept as far as it
+can be read; the weights do not depend on it.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from clearhead.trace.watching.doors.sdpa import flash_call, other_device_call
 from clearhead.trace.watching.observed_call import ObservedCall
 from clearhead.trace.watching.watchers import (
     collect,
+    failure,
     is_watching,
     notify,
     observe,
@@ -124,7 +125,7 @@ def _fused(name: str, describe: Callable[[dict[str, Any], Any], ObservedCall]) -
                 if not collect(observed):
                     observe(notify, observed)
             except Exception as error:  # the model goes on
-                refuse(f"watching it failed: {type(error).__name__}")
+                refuse(failure(error))
         return result
 
     return run
