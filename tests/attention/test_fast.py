@@ -12,7 +12,7 @@ import clearhead as ch
 from clearhead.attention import decode, fast, tiles
 
 KERNELS = (
-    "decode_step", "short_attention", "decode_attention", "three_products", "fused_forward",
+    "decode_step", "short_attention", "decode_attention", "three_products", "tiled",
     "plain_blocks", "portable", "flash",
 )  # fmt: skip
 
@@ -58,9 +58,9 @@ compiled = pytest.mark.skipif(
         ((53, 53), {}, "short_attention"),
         ((53, 53), {"causal": True}, "short_attention"),
         ((53, 61), {"causal": True}, "three_products"),
-        ((300, 300), {"causal": True}, "fused_forward"),
-        ((300, 300), {"window": 17}, "fused_forward"),
-        ((300, 300), {"softcap": 2.0}, "fused_forward"),
+        ((300, 300), {"causal": True}, "tiled"),
+        ((300, 300), {"window": 17}, "tiled"),
+        ((300, 300), {"softcap": 2.0}, "tiled"),
         ((53, 53), {"softcap": 2.0}, "plain_blocks"),
         ((53, 53), {"bias": torch.zeros(53, 53)}, "flash"),
         ((53, 53), {"mask": torch.ones(53, 53).bool()}, "flash"),
@@ -82,11 +82,11 @@ def test_the_kernel_for_the_case(
     ("options", "kernel"),
     [
         ({}, "short_attention"),
-        ({"window": 7}, "flash"),
+        ({"window": 7}, "tiled"),
         ({"bias": torch.zeros(53, 53)}, "flash"),
         ({"bias": torch.zeros(53, 53, requires_grad=True)}, "plain_blocks"),
-        ({"sinks": torch.zeros(4, requires_grad=True)}, "flash"),
-        ({"softcap": 2.0}, "plain_blocks"),
+        ({"sinks": torch.zeros(4, requires_grad=True)}, "tiled"),
+        ({"softcap": 2.0}, "tiled"),
     ],
     ids=str,
 )

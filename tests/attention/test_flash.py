@@ -18,7 +18,7 @@ def test_widths_become_one(key_dim: int, value_dim: int) -> None:
     padded = one_width(call)
     wide = max(key_dim, value_dim)
     assert padded.query.shape[3] == padded.key.shape[3] == padded.value.shape[3] == wide
-    output, logsum = flash(padded, None)
+    output, logsum = flash(padded)
     torch.testing.assert_close(output[..., :value_dim], steps_of(call).output)
     assert not output[..., value_dim:].any()
     scores = query @ key.mT * key_dim**-0.5
@@ -30,13 +30,13 @@ def test_numbers_of_a_vector_are_laid_side_by_side() -> None:
     call = attention_call(query, query, query, None, None, False, None, None, None, None)
     assert query.stride(3) != 1
     assert one_width(call).query.stride(3) == 1
-    torch.testing.assert_close(flash(one_width(call), None)[0], steps_of(call).output)
+    torch.testing.assert_close(flash(one_width(call))[0], steps_of(call).output)
 
 
 def test_the_logsum_has_no_sink_in_it_and_the_output_has() -> None:
     query, sinks = torch.randn(2, 3, 5, 7), torch.randn(3)
     call = attention_call(query, query, query, None, None, True, None, None, None, sinks)
-    output, logsum = flash(one_width(call), None)
+    output, logsum = flash(one_width(call))
     scores = (query @ query.mT * 7**-0.5).masked_fill(torch.ones(5, 5).triu(1).bool(), -torch.inf)
     torch.testing.assert_close(logsum, scores.logsumexp(-1))
     torch.testing.assert_close(output, steps_of(call).output)

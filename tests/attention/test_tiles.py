@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import clearhead as ch
-from clearhead.attention import flash, masks, tiles
+from clearhead.attention import masks, tile_function, tiles
 from clearhead.attention.masks import WHOLE, Band
 from clearhead.attention.tiles import FEWEST_KEYS, FEWEST_QUERIES, tile_attention, tiles_apply
 from clearhead.errors import InputError
@@ -197,7 +197,7 @@ def test_attention_takes_it(options: dict[str, Any], monkeypatch: pytest.MonkeyP
         calls.append(named["band"])
         return tile_attention(*given, **named)
 
-    monkeypatch.setattr(flash, "tile_attention", noting)
+    monkeypatch.setattr(tile_function, "tile_attention", noting)
     query, key, value = draw()
     got = ch.attention(query, key, value, **options)
     exact = ch.attention_steps(query.double(), key.double(), value.double(), **options).output
@@ -216,7 +216,7 @@ def test_attention_takes_it(options: dict[str, Any], monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(options) or "plain")
 @pytest.mark.parametrize("value_dim", [16, 8])
 def test_gradients(options: dict[str, Any], value_dim: int) -> None:
-    """Its forward goes with flash's backward."""
+    """Its forward goes with the backward of tile_gradients.py."""
     inputs = draw(value_dim=value_dim)
     weights = torch.randn(2, 4, 300, value_dim, generator=torch.Generator().manual_seed(0))
 

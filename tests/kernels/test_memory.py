@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from typing import Any
 
 import numba
 import numpy as np
 from numba import types
 
-from clearhead.kernels import memory
+from clearhead.kernels import memory, vectors
 from clearhead.kernels.threads import torch_threads
 from tests.shared.compiled import LANES
 
@@ -136,3 +137,24 @@ def test_functions_at_an_address() -> None:
     space = np.zeros(2, np.int32)
     call(sum_of_two.address, sum_of_five.address, space.ctypes.data)
     assert space.tolist() == [37, 55]
+
+
+def loads_of(function: Any) -> int:
+    """How often compiled code loads 16 whole numbers."""
+    compiled = numba.njit("void(int64, int64)")(function)
+    (code,) = compiled.inspect_llvm().values()
+    body = code[code.index("define") :].split("\n}")[0]
+    return len(re.findall(r"= load <16 x i32>", body))
+
+
+def test_loads_stay_where_they_are() -> None:
+    def free(source: int, target: int) -> None:
+        first = memory.load_ints(source)
+        memory.store_ints(target, vectors.add_ints(first, memory.load_ints(source)))
+
+    def ordered(source: int, target: int) -> None:
+        first = memory.load_ints(source)
+        memory.keep_order()
+        memory.store_ints(target, vectors.add_ints(first, memory.load_ints(source)))
+
+    assert (loads_of(free), loads_of(ordered)) == (1, 2)

@@ -10,6 +10,9 @@
 ``decode``              a few queries over a long cache: when, and the call
 ``three_products``      short texts: three operations of torch
 ``tiles``               whole texts, causal or in a window: when, and the call
+``tile_function``       the same as a function of autograd, for training
+``tile_gradients``      its gradient
+``sinks``               a logit for each head that joins the softmax's denominator
 ``flash``, ``blocks``   everything else: torch's flash kernel, in blocks of queries
 ``kernels/``            ``decode`` and ``tiles``, as numba compiles them
 ``soundness``           NaN is refused

@@ -79,6 +79,24 @@ def plain_blocks(call: Call) -> Tensor:
     return output
 
 
+def plain_gradients(call: Call, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    """Gradients of query, key, value and sinks by operations that autograd records: they can be
+    differentiated again, as no kernel's can."""
+    # Views, because one tensor may be query, key and value at once: each has its own gradient.
+    inputs = tuple(
+        None if tensor is None else tensor.view_as(tensor)
+        for tensor in (call.query, call.key, call.value, call.sinks)
+    )
+    query, key, value, sinks = inputs
+    assert query is not None and key is not None and value is not None
+    call = replace(call, query=query, key=key, value=value, sinks=sinks)
+    learning = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
+    found = iter(torch.autograd.grad(plain_blocks(call), learning, gradient, create_graph=True))
+    return tuple(
+        next(found) if tensor is not None and tensor.requires_grad else None for tensor in inputs
+    )
+
+
 def plain_output(call: Call) -> Tensor:
     """(batch, head, query, value_dim), whatever axes the caller gave."""
     return steps_of(replace(call, leading=call.query.shape[:1], headless=False)).output

@@ -6,8 +6,8 @@ This is the one place where a kernel is chosen:
 case                                                   kernel
 =====================================================  =======================================
 one or a few queries over a long cache, all visible    ``decode.py``
-few keys                                               ``three_products.py``
-all keys visible, causal masks, windows; softcap       ``tiles.py``; flash for the gradient
+few keys, without a gradient                           ``three_products.py``
+all keys visible, causal masks, windows; softcap       ``tiles.py``, ``tile_gradients.py``
 other softcaps, or a bias that learns                  the plain steps, block after block
 under ``torch.func`` (vmap, jvp, grad)                 the plain steps, or torch's own choice
 anything else on a CPU                                 torch's flash kernel, block after block
@@ -33,13 +33,15 @@ from clearhead.attention.decode import (
     decode_attention,
     decode_step,
 )
-from clearhead.attention.flash import flash, fused_forward, one_width
-from clearhead.attention.masks import Band
+from clearhead.attention.flash import flash, one_width, plain_flash
+from clearhead.attention.masks import WHOLE, Band
 from clearhead.attention.three_products import (
     short_attention,
     three_products,
     three_products_apply,
 )
+from clearhead.attention.tile_function import plain_tiled, tiled
+from clearhead.attention.tile_gradients import gradients_apply
 from clearhead.attention.tiles import tiles_apply
 from clearhead.kernels.plain_tensors import has_tangents, is_transformed
 
@@ -51,7 +53,17 @@ def lean_output(
     through; None if not, or if the result is not finite: :func:`fast_output` follows the checks.
     """
     output = decode_step(query, key, value, scale)
-    return short_attention(query, key, value, scale, causal) if output is None else output
+    if output is None:
+        output = short_attention(query, key, value, scale, causal, _short_trained)
+    return output
+
+
+def _short_trained(query: Tensor, key: Tensor, value: Tensor, causal: bool, scale: float) -> Tensor:
+    """A short text whose gradient is wanted: by the quicker kernel."""
+    band = CAUSAL.band if causal else WHOLE
+    if band is not None and _are_tiled(query, key, value, band, None, trained=True):
+        return plain_tiled(query, key, value, causal, scale)
+    return plain_flash(query, key, value, causal, scale)
 
 
 def fast_output(call: Call) -> tuple[Tensor, Tensor | None]:
@@ -72,9 +84,9 @@ def fast_output(call: Call) -> tuple[Tensor, Tensor | None]:
         query, key, value, causal = call.query, call.key, call.value, call.mask is not None
         if three_products_apply(query, key, causal):
             return three_products(query, key, value, scale=call.scale, causal=causal), None
-    band = None if call.wants_gradient else _tiled_band(call)
+    band = _tiled_band(call)
     if band is not None:
-        return fused_forward(call.query, call.key, call.value, call.sinks, call, band)[:2]
+        return tiled(call, band)
     bias_learns = call.bias is not None and call.bias.requires_grad and call.wants_gradient
     on_cpu = call.query.device.type == "cpu"
     if call.softcap is not None or bias_learns or (call.sinks is not None and not on_cpu):
@@ -82,17 +94,27 @@ def fast_output(call: Call) -> tuple[Tensor, Tensor | None]:
     if not on_cpu:
         return portable(call), None
     padded = one_width(call)
-    output, logsum = flash(padded, _tiled_band(padded))
+    band = _tiled_band(padded)
+    output, logsum = flash(padded) if band is None else tiled(padded, band)
     narrower = call.value.shape[3] < padded.value.shape[3]
     return output[..., : call.value.shape[3]] if narrower else output, logsum
 
 
 def _tiled_band(call: Call) -> Band | None:
-    """The visible keys of each query, if ``tiles.py`` computes the call, or its forward."""
-    band = call.band
-    if band is None or not tiles_apply(call.query, call.key, call.value, band, call.softcap):
+    """The visible keys of each query, if ``tiles.py`` computes the call."""
+    band, trained = call.band, call.wants_gradient
+    if band is None:
         return None
-    return band
+    tiled = _are_tiled(call.query, call.key, call.value, band, call.softcap, trained=trained)
+    return band if tiled else None
+
+
+def _are_tiled(
+    query: Tensor, key: Tensor, value: Tensor, band: Band, softcap: float | None, *, trained: bool
+) -> bool:
+    """True if ``tiles.py`` computes these tensors, and ``tile_gradients.py`` their gradients."""
+    applies = tiles_apply(query, key, value, band, softcap, trained=trained)
+    return applies and (not trained or gradients_apply())
 
 
 def _is_plain_or_causal(call: Call) -> bool:

@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from clearhead.attention.blocks import blocks, is_one_block, plain_blocks
+from clearhead.attention.blocks import blocks, is_one_block, plain_gradients
 from clearhead.attention.call import CAUSAL, Call
-from clearhead.attention.masks import Band
-from clearhead.attention.tiles import tile_attention
+from clearhead.attention.sinks import sink_gradient, with_sinks
 from clearhead.kernels.plain_tensors import is_recorded
 
 _FLASH = torch._scaled_dot_product_flash_attention_for_cpu  # the binding: quicker than torch.ops
@@ -36,24 +35,21 @@ def one_width(call: Call) -> Call:
     return replace(call, query=query, key=key, value=value, scale=scale)
 
 
-def flash(call: Call, band: Band | None) -> tuple[Tensor, Tensor]:
-    """Output and log-sum-exp of a call of :func:`one_width`.
-
-    With a ``band``, ``tiles.py`` computes the forward of what must be computed in blocks or
-    differentiated; the gradient is always flash's.
-    """
+def flash(call: Call) -> tuple[Tensor, Tensor]:
+    """Output and log-sum-exp (over keys alone) of a call of :func:`one_width`."""
     query, key, value = call.query, call.key, call.value
     plain = call.sinks is None and is_one_block(call)
     causal = call.mask is not None
-    if call.wants_gradient and (not plain or band is not None):
-        return _Fused.apply(query, key, value, call.sinks, call, band)  # type: ignore[no-any-return, no-untyped-call]
+    if call.wants_gradient and not plain:
+        return _Fused.apply(query, key, value, call.sinks, call)  # type: ignore[no-any-return, no-untyped-call]
     if plain and call.wants_gradient and not is_recorded():
         logsums: list[Tensor] = []
         return plain_flash(query, key, value, causal, call.scale, logsums), logsums[0]
     if plain:
         output, logsum = _FLASH(query, key, value, 0.0, causal, scale=call.scale)
         return output, logsum
-    return fused_forward(query, key, value, call.sinks, call, band)[:2]
+    output, logsum = _flash_blocks(query, key, value, call)
+    return with_sinks(output, logsum, call.sinks)[0], logsum
 
 
 def plain_flash(
@@ -66,28 +62,6 @@ def plain_flash(
 ) -> Tensor:
     """The kernel as it is, differentiable any number of times; its log-sum-exp joins the list."""
     return _Flash.apply(query, key, value, causal, scale, logsum)  # type: ignore[no-any-return, no-untyped-call]
-
-
-def fused_forward(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    sinks: Tensor | None,
-    call: Call,
-    band: Band | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Output of all queries; log-sum-exp over the keys; and with the sinks."""
-    if band is not None:
-        output, logsum = tile_attention(
-            query, key, value, scale=call.scale, band=band, softcap=call.softcap
-        )
-    else:
-        output, logsum = _flash_blocks(query, key, value, call)
-    if sinks is None:
-        return output, logsum, logsum
-    total = torch.logaddexp(logsum, sinks.to(logsum.dtype)[:, None])
-    output *= torch.exp(logsum - total).unsqueeze(-1)
-    return output, logsum, total
 
 
 def _flash_blocks(query: Tensor, key: Tensor, value: Tensor, call: Call) -> tuple[Tensor, Tensor]:
@@ -132,7 +106,7 @@ class _Flash(torch.autograd.Function):
             mask = CAUSAL if ctx.causal else None
             batch = query.shape[:1]
             call = Call(query, key, value, mask, None, ctx.scale, None, None, batch, False)
-            return *_gradients_again(call, gradients[0])[:3], None, None, None
+            return *plain_gradients(call, gradients[0])[:3], None, None, None
         gradient = gradients[0]
         if gradient.stride(3) != 1:
             gradient = gradient.contiguous()
@@ -142,29 +116,8 @@ class _Flash(torch.autograd.Function):
         return *of_inputs, None, None, None
 
 
-def _gradients_again(call: Call, gradient: Tensor) -> tuple[Tensor | None, ...]:
-    """Gradients of query, key, value and sinks by the plain steps: to be differentiated again."""
-    # Views, because one tensor may be query, key and value at once: each has its own gradient.
-    inputs = tuple(
-        None if tensor is None else tensor.view_as(tensor)
-        for tensor in (call.query, call.key, call.value, call.sinks)
-    )
-    query, key, value, sinks = inputs
-    assert query is not None and key is not None and value is not None
-    call = replace(call, query=query, key=key, value=value, sinks=sinks)
-    learning = [tensor for tensor in inputs if tensor is not None and tensor.requires_grad]
-    found = iter(torch.autograd.grad(plain_blocks(call), learning, gradient, create_graph=True))
-    return tuple(
-        next(found) if tensor is not None and tensor.requires_grad else None for tensor in inputs
-    )
-
-
 class _Fused(torch.autograd.Function):
-    """Attention with masks, biases and sinks, by tiles or flash, with flash's gradient in blocks.
-
-    Sinks need no kernel of their own: with the log-sum-exp over keys *and* sink in place of the
-    one over keys, the backward formula ds = p·(dp − Σ output·gradient) holds as it stands.
-    """
+    """Attention with masks, biases and sinks, block after block (sinks: see tile_function.py)."""
 
     @staticmethod
     def forward(
@@ -174,9 +127,9 @@ class _Fused(torch.autograd.Function):
         value: Tensor,
         sinks: Tensor | None,
         call: Call,
-        band: Band | None,
     ) -> tuple[Tensor, Tensor]:
-        output, logsum, total = fused_forward(query, key, value, sinks, call, band)
+        output, logsum = _flash_blocks(query, key, value, call)
+        output, total = with_sinks(output, logsum, sinks)
         ctx.save_for_backward(query, key, value, sinks, output, total)
         ctx.mark_non_differentiable(logsum)
         ctx.call = call
@@ -190,13 +143,7 @@ class _Fused(torch.autograd.Function):
         query, key, value, sinks, output, total = ctx.saved_tensors
         if torch.is_grad_enabled():
             call = replace(ctx.call, query=query, key=key, value=value, sinks=sinks)
-            return *_gradients_again(call, gradient), None, None
-        if sinks is None and is_one_block(ctx.call):
-            of_inputs = _FLASH_BACKWARD(
-                gradient, query, key, value, output, total, 0.0, ctx.call.mask is not None,
-                scale=ctx.call.scale,
-            )  # fmt: skip
-            return *of_inputs, None, None, None
+            return *plain_gradients(call, gradient), None
         to_query, to_key, to_value = (torch.zeros_like(part) for part in (query, key, value))
         for rows, columns, causal, added in blocks(ctx.call):
             by_query, by_key, by_value = _FLASH_BACKWARD(
@@ -207,8 +154,5 @@ class _Fused(torch.autograd.Function):
             to_query[:, :, rows] = by_query
             to_key[:, :, columns] += by_key
             to_value[:, :, columns] += by_value
-        to_sinks = None
-        if sinks is not None:
-            share = torch.exp(sinks[:, None] - total)  # of the sink, in each query's denominator
-            to_sinks = -(share * (gradient * output).sum(-1)).sum((0, 2)).to(sinks.dtype)
-        return to_query, to_key, to_value, to_sinks, None, None
+        to_sinks = None if sinks is None else sink_gradient(gradient, output, total, sinks)
+        return to_query, to_key, to_value, to_sinks, None

@@ -15,7 +15,7 @@ from clearhead.attention.call import Call
 # log-sum-exp (batch, head, query) over the keys, without sinks, where the kernel gave it.
 Observer: TypeAlias = Callable[[Call, Tensor, Tensor | None], None]
 
-_COMPUTING: ContextVar[bool] = ContextVar("computing", default=False)
+COMPUTING: ContextVar[bool] = ContextVar("computing", default=False)
 _WATCHING: ContextVar[tuple[Observer, ...]] = ContextVar("observers", default=())
 
 
@@ -34,16 +34,16 @@ class Observers:
     @property
     def computing(self) -> bool:
         """True while our own attention computes a call that it will report itself."""
-        return _COMPUTING.get()
+        return COMPUTING.get()
 
     @contextmanager
     def reported(self) -> Iterator[None]:
         """The kernels that run in the block belong to a call that is reported afterwards."""
-        token = _COMPUTING.set(True)
+        token = COMPUTING.set(True)
         try:
             yield
         finally:
-            _COMPUTING.reset(token)
+            COMPUTING.reset(token)
 
     @contextmanager
     def observed_by(self, observer: Observer) -> Iterator[None]:

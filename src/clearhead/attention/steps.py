@@ -29,7 +29,7 @@ from clearhead.attention.soundness import refuse_nan
 
 @dataclass(frozen=True)
 class AttentionSteps:
-    """Every column of the table, for all heads and queries at once."""
+    """Every column of the table, for all heads and queries at once; q, k and v as they came."""
 
     scores: Float[Tensor, "*head query key"]
     scaled: Float[Tensor, "*head query key"]
@@ -40,6 +40,8 @@ class AttentionSteps:
     output: Float[Tensor, "*head query value_dim"]
     value: Float[Tensor, "*head key value_dim"]
     scale: float
+    query: Float[Tensor, "*head query key_dim"]
+    key: Float[Tensor, "*head key key_dim"]
 
     @cached_property
     def weighted(self) -> Float[Tensor, "*head query key value_dim"]:
@@ -118,6 +120,8 @@ def steps_of(call: Call) -> AttentionSteps:
         output=given(output),
         value=given(value),
         scale=call.scale,
+        query=given(query),
+        key=given(key),
     )
 
 

@@ -14,6 +14,7 @@ From there on ``tiles.py`` takes less than either, where numba can compile it.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
@@ -74,13 +75,19 @@ def three_products(
 
 
 def short_attention(
-    query: Tensor, key: Tensor, value: Tensor, scale: float | None, causal: bool
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    scale: float | None,
+    causal: bool,
+    trained: Callable[[Tensor, Tensor, Tensor, bool, float], Tensor] = plain_flash,
 ) -> Tensor | None:
     """The lean way through for a short text without any option but ``causal``.
 
     128 tokens take the products about 250 µs, and checks that explain what is wrong 20 more. With
-    a gradient it is torch's flash kernel: the products would keep all weights for it. None if this
-    is another case or the result is not finite: the long way then says why.
+    a gradient it is ``trained(query, key, value, causal, scale)``: the products would keep all
+    weights for it. None if this is another case or the result is not finite: the long way then
+    says why.
     """
     shape: tuple[int, ...] = getattr(query, "shape", ())
     if len(shape) != 4 or not 1 < shape[2] <= FEW_KEYS or shape[1] == 1 or shape[3] == 0:
@@ -95,7 +102,7 @@ def short_attention(
     if is_differentiated(query, key, value):
         if shape[2] < HIDES_NAN or scale <= 0:
             return None
-        output = plain_flash(query, key, value, causal, scale)
+        output = trained(query, key, value, causal, scale)
         return output if short_is_finite(output.detach()) else None
     output = three_products(query, key, value, scale=scale, causal=causal)
     return output if short_is_finite(output) else None

@@ -27,20 +27,32 @@ FEWEST_KEYS = 193  # with fewer, three_products.py is as quick, and needs no com
 # A tile has 32 queries, real or not. 9 heads over 3 took of flash's time, over 1,024 keys and over
 # 4,096: with 8 queries 1.06 and 1.44, with 12 1.13 and 0.95, with 16 0.76 and 0.72.
 FEWEST_QUERIES = 12
+# Queries and keys, where a gradient is wanted. 12 rows with 4 heads of width 32 took of flash's
+# time, forward and backward: 16 tokens 1.23, 24 tokens 0.81, 32 tokens 0.77, 64 tokens 0.73.
+FEWEST_TRAINED = 24
 PAGE = 4096  # bytes; threads do not share one
 FLOAT_BYTES = 4
 EVERYTHING = 1 << 40  # keys: more than anybody has
 
 
 def tiles_apply(
-    query: Tensor, key: Tensor, value: Tensor, band: Band = WHOLE, softcap: float | None = None
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    band: Band = WHOLE,
+    softcap: float | None = None,
+    *,
+    trained: bool = False,
 ) -> bool:
-    """True if :func:`tile_attention` can compute tensors that fit each other, and is the quickest.
+    """True if :func:`tile_attention` can compute tensors that fit each other, and is the quickest;
+    ``trained``: if a gradient is wanted, together with ``tile_gradients.py``.
 
     The first True takes about 4 s once on a machine, while the kernel is compiled, and 0.5 s in
     later processes, which find it in numba's cache (most of that is ``import numba``).
     """
-    if key.shape[2] < FEWEST_KEYS or query.shape[2] < FEWEST_QUERIES:
+    fewest_queries = FEWEST_TRAINED if trained else FEWEST_QUERIES
+    fewest_keys = FEWEST_TRAINED if trained else FEWEST_KEYS
+    if key.shape[2] < fewest_keys or query.shape[2] < fewest_queries:
         return False
     if not (is_float(query) and is_float(key) and is_float(value)):
         return False

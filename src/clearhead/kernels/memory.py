@@ -177,6 +177,13 @@ def put_byte(builder: Any, where: Any, value: Any) -> None:
     builder.store(builder.trunc(value, BYTE), pointer(builder, where, BYTE), align=1)
 
 
+@operation(types.void)
+def keep_order(builder: Any) -> None:
+    """Keep LLVM from moving loads and stores across this place; no instruction."""
+    nothing = ir.FunctionType(ir.VoidType(), [])
+    builder.asm(nothing, "", "~{memory}", [], side_effect=True)
+
+
 # Between threads.
 @operation(types.int64, address)
 def add_one(builder: Any, where: Any) -> Any:

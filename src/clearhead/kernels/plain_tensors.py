@@ -17,6 +17,11 @@ def is_float(tensor: Tensor) -> bool:
     )
 
 
+def has_memory(tensor: Tensor) -> bool:
+    """False for a wrapper around others, as autograd's ``is_grads_batched`` hands out."""
+    return torch._C._has_storage(tensor) and not is_transformed()
+
+
 def is_differentiated(*tensors: Tensor) -> bool:
     """True if autograd records operations on one of the tensors."""
     if torch.is_grad_enabled():

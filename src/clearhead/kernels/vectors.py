@@ -116,13 +116,23 @@ def where_below(builder: Any, left: Any, right: Any, then: Any, otherwise: Any) 
 @operation(floats, floats, types.int64, types.int64)
 def between(builder: Any, vector: Any, first: Any, last: Any) -> Any:
     """Lanes from ``first`` up to before ``last``; −infinity in the others."""
-    lanes = ir.Constant(INTS, list(range(LANES)))
-    low = broadcast_to(builder, builder.trunc(first, INT), INTS)
-    high = broadcast_to(builder, builder.trunc(last, INT), INTS)
-    inside = builder.and_(
-        builder.icmp_signed(">=", lanes, low), builder.icmp_signed("<", lanes, high)
-    )
+    inside = _inside(builder, first, last)
     return builder.select(inside, vector, in_all_lanes(FLOATS, float("-inf")))
+
+
+@operation(floats, floats, types.int64, types.int64)
+def zero_outside(builder: Any, vector: Any, first: Any, last: Any) -> Any:
+    """Lanes from ``first`` up to before ``last``; 0 in the others."""
+    return builder.select(_inside(builder, first, last), vector, in_all_lanes(FLOATS, 0.0))
+
+
+def _inside(builder: Any, first: Any, last: Any) -> Any:
+    """True in the lanes from ``first`` up to before ``last``."""
+    lanes = ir.Constant(INTS, list(range(LANES)))
+    return builder.and_(
+        builder.icmp_signed(">=", lanes, _count(builder, first)),
+        builder.icmp_signed("<", lanes, _count(builder, last)),
+    )
 
 
 def _folded(builder: Any, vector: Any, join: Callable[[Any, Any], Any]) -> Any:

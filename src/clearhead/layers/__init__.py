@@ -10,6 +10,7 @@
 ``block``             one block of a transformer, with residual connections
 ``dropout``           dropout
 ``linear``            a linear map by the quicker of torch's two matrix products
+``low_rank``          a linear map with a LoRA adapter
 ``ragged``            rows of different lengths without their padding
 ``torch_weights``     from and to ``nn.MultiheadAttention``
 ====================  ========================================================================

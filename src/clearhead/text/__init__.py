@@ -8,6 +8,7 @@ The order in which to read the modules:
 ``token``                  one token: its id, its text and its span of characters
 ``tokenizer``              the interface of every tokenizer; its special tokens
 ``vocabulary``             tokenizers with a plain list of pieces, and their file
+``tokenizer_json``         a vocabulary of characters as the file that other programs read
 ``characters``, ``words``  the two of them: one token per character, or per word
 ``subwords``               BPE, WordPiece and Unigram by the ``tokenizers`` package; training them
 ``gguf``                   the tokenizer that a GGUF file describes

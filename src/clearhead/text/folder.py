@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from clearhead.errors import CheckpointError
+from clearhead.files.json_file import read_json
+from clearhead.files.regular_file import LARGEST_TEXT
 from clearhead.text import vocabulary
 from clearhead.text.characters import CharacterTokenizer
 from clearhead.text.subwords import tokenizer as subwords
@@ -20,6 +22,9 @@ def load_tokenizer(folder: Path | str) -> Tokenizer:
     folder = Path(folder)
     subword_file, plain_file = folder / subwords.FILE_NAME, folder / vocabulary.FILE_NAME
     if subword_file.exists() and plain_file.exists():
+        plain = _load_plain(plain_file)
+        if isinstance(plain, CharacterTokenizer) and _is_made_of(plain, subword_file):
+            return plain
         raise CheckpointError(
             f"{folder} holds two tokenizers, {subword_file.name} and {plain_file.name}.",
             hint="remove the one that does not belong to the model.",
@@ -29,6 +34,11 @@ def load_tokenizer(folder: Path | str) -> Tokenizer:
     if plain_file.exists():
         return _load_plain(plain_file)
     raise CheckpointError(f"{folder} holds no tokenizer: {_what_is_there(folder)}.")
+
+
+def _is_made_of(tokenizer: CharacterTokenizer, path: Path) -> bool:
+    """True if the file is the one that lies beside this vocabulary for other programs."""
+    return read_json(path, largest=LARGEST_TEXT) == tokenizer.for_others()[path.name]
 
 
 def _load_plain(path: Path) -> Tokenizer:

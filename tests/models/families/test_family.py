@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
 
 from clearhead.errors import CheckpointError
+from clearhead.models.config import Head, Kind, ModelConfig
+from clearhead.models.config_checks import DROPOUTS
 from clearhead.models.families.family import (
     FAMILIES,
+    OWN_DROPOUTS,
     Source,
     attention_names,
     family_named,
@@ -72,3 +77,34 @@ def test_names_of_projections() -> None:
     assert "a.output.bias" not in names
     assert len(names) == 7
     assert with_bias({"a": "b"}) == {"a.weight": "b.weight", "a.bias": "b.bias"}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_dropout_survives_in_every_family(name: str) -> None:
+    """What a family's config.json cannot say is in a field of our own."""
+    family = family_named(name)
+    both = name in ("t5", "bart")
+    kind: Kind = "encoder-decoder" if both else "encoder" if "bert" in name else "decoder"
+    base = family.read(family.write(_config(name, kind)))
+    for number, field in enumerate(DROPOUTS, start=1):
+        if field == "head_dropout" and base.head != "classification":
+            continue
+        config = base.changed(**{field: number / 16})
+        fields = json.loads(json.dumps(family.fields_of(config)))
+        assert family.read(fields).resolved() == config.resolved(), field
+        assert OWN_DROPOUTS not in family.unread(fields)
+    with pytest.raises(CheckpointError, match="clearhead_dropout must hold dropout"):
+        family.read(family.write(base) | {OWN_DROPOUTS: {"layers": 3}})
+
+
+def _config(name: str, kind: Kind) -> ModelConfig:
+    """A config that the family can write, of any sizes."""
+    head: Head = "masked" if kind == "encoder" else "language"
+    return ModelConfig(
+        kind=kind, family=name, head=head, vocab=31, context=17, model=12, layers=2, heads=3,
+        feed_forward=5, encoder_layers=2 if kind == "encoder-decoder" else None, segments=2,
+        positions={"llama": "rotary", "gemma": "rotary", "t5": "relative",
+                   "clearhead": "rotary"}.get(name, "learned"),  # type: ignore[arg-type]
+        norm="rms" if name in ("llama", "gemma", "t5", "clearhead") else "layer",
+        gated=name in ("llama", "gemma"),
+    )  # fmt: skip

@@ -56,17 +56,21 @@ def _multiply_add(builder: Any, left: Any, right: Any, added: Any) -> Any:
     return intrinsic_call(builder, "llvm.fma.v16f32", FLOATS, left, right, added)
 
 
-def _sums(builder: Any, left: Any, row: Any, term: Any, terms: Any, right: Any) -> list[Any]:
+def _sums(
+    builder: Any, left: Any, row: Any, term: Any, terms: Any, right: Any, step: Any = None
+) -> list[Any]:
     """Write the loops over the terms. Returns the tile's vectors, row by row.
 
-    ``row`` and ``term`` are the steps in bytes from one left number to the next in either way.
+    ``row`` and ``term`` are the steps in bytes from one left number to the next in either way,
+    ``step`` from one line on the right to the next (one line, unless given).
     """
+    step = _whole(LINE_BYTES) if step is None else step
     rows = [builder.mul(row, _whole(r)) for r in range(ROWS)]
 
     def add_terms(sums: list[Any], left: Any, right: Any, count: int) -> list[Any]:
-        for n in range(count):
+        for _ in range(count):
             vectors = [
-                builder.load(_vector_at(builder, right, n * VECTORS + v), align=FLOAT_BYTES)
+                builder.load(_vector_at(builder, right, v), align=FLOAT_BYTES)
                 for v in range(VECTORS)
             ]
             for r in range(ROWS):
@@ -75,7 +79,7 @@ def _sums(builder: Any, left: Any, row: Any, term: Any, terms: Any, right: Any) 
                 for v, vector in enumerate(vectors):
                     index = r * VECTORS + v
                     sums[index] = _multiply_add(builder, one, vector, sums[index])
-            left = builder.add(left, term)
+            left, right = builder.add(left, term), builder.add(right, step)
         return sums
 
     sums = [in_all_lanes(FLOATS, 0.0)] * (ROWS * VECTORS)
@@ -96,7 +100,7 @@ def _sums(builder: Any, left: Any, row: Any, term: Any, terms: Any, right: Any) 
         following = [
             builder.add(done, _whole(1)),
             builder.add(left, builder.mul(term, _whole(count))),
-            builder.add(right, _whole(count * LINE_BYTES)),
+            builder.add(right, builder.mul(step, _whole(count))),
             *add_terms(state[3:], left, right, count),
         ]
         for kept, value in zip(state, following, strict=True):
@@ -128,6 +132,37 @@ def add_tile(
         earlier = builder.load(place, align=FLOAT_BYTES)
         joined = _multiply_add(builder, earlier, shares[number % VECTORS], vector)
         builder.store(joined, place, align=FLOAT_BYTES)
+
+
+_PRODUCT = (address, types.int64, address, *[types.int64] * 3, address, types.int64)
+
+
+@operation(types.void, *_PRODUCT)
+def put_product(
+    builder: Any, tile: Any, to: Any, left: Any, row: Any, term: Any, terms: Any, right: Any,
+    step: Any,
+) -> None:  # fmt: skip
+    """tile[r, :] = Σₙ left(r, n) · right[n, :], rows ``to`` and lines ``step`` bytes apart."""
+    for number, vector in enumerate(_sums(builder, left, row, term, terms, right, step)):
+        builder.store(vector, _row_vector(builder, tile, to, number), align=FLOAT_BYTES)
+
+
+@operation(types.void, *_PRODUCT)
+def add_product(
+    builder: Any, tile: Any, to: Any, left: Any, row: Any, term: Any, terms: Any, right: Any,
+    step: Any,
+) -> None:  # fmt: skip
+    """tile[r, :] += Σₙ left(r, n) · right[n, :], rows ``to`` and lines ``step`` bytes apart."""
+    for number, vector in enumerate(_sums(builder, left, row, term, terms, right, step)):
+        place = _row_vector(builder, tile, to, number)
+        joined = builder.fadd(builder.load(place, align=FLOAT_BYTES), vector)
+        builder.store(joined, place, align=FLOAT_BYTES)
+
+
+def _row_vector(builder: Any, tile: Any, to: Any, number: int) -> Any:
+    """The pointer to the n-th vector of a tile whose rows are ``to`` bytes apart."""
+    row = builder.add(tile, builder.mul(to, _whole(number // VECTORS)))
+    return _vector_at(builder, row, number % VECTORS)
 
 
 @operation(types.void, address, types.int64, address, types.int64, floats)

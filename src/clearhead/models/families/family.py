@@ -12,8 +12,10 @@ from torch import Tensor
 
 from clearhead.errors import CheckpointError
 from clearhead.models.config import ModelConfig
+from clearhead.models.config_checks import DROPOUTS
 from clearhead.models.families.field_rules import FieldRules, Fields
 
+OWN_DROPOUTS = "clearhead_dropout"  # field of a config.json
 FAMILIES = ("llama", "gpt2", "gemma", "bert", "distilbert", "t5", "bart", "clearhead")
 
 
@@ -93,13 +95,28 @@ class Family:
         Raises:
             CheckpointError: a field is refused by name, or a required one is missing.
         """
+        own, fields = _own_dropouts(fields)
         rules = self.rules.get(fields.get("model_type", self.name))
-        return self.read_fields(fields if rules is None else rules.completed(fields))
+        config = self.read_fields(fields if rules is None else rules.completed(fields))
+        return config.changed(**own) if own else config
+
+    def fields_of(self, config: ModelConfig) -> dict[str, Any]:
+        """The fields of a config.json for our config.
+
+        Dropouts that the family's config.json cannot say are in a field of our own: training
+        further goes on with them.
+        """
+        fields = self.write(config)
+        named = {name: getattr(config.resolved(), name) for name in DROPOUTS}
+        read_back = self.read(fields).resolved()
+        if any(getattr(read_back, name) != value for name, value in named.items()):
+            fields[OWN_DROPOUTS] = named
+        return fields
 
     def unread(self, fields: Fields) -> tuple[str, ...]:
         """The fields of a config.json that nobody knows."""
         rules = self.rules.get(fields.get("model_type", self.name))
-        return () if rules is None else rules.unread(fields)
+        return () if rules is None else rules.unread(_own_dropouts(fields)[1])
 
     def spellings(self, name: str) -> Iterator[str]:
         """The names under which a checkpoint may hold what belongs under ``name``."""
@@ -126,6 +143,18 @@ class Family:
                 name = source.name.replace("{i}", str(i))
                 sources[ours.replace("{i}", str(i))] = replace(source, name=name)
         return sources
+
+
+def _own_dropouts(fields: Fields) -> tuple[dict[str, Any], Fields]:
+    """Our own field of a config.json, and the other ones."""
+    if OWN_DROPOUTS not in fields:
+        return {}, fields
+    own = fields[OWN_DROPOUTS]
+    if not isinstance(own, dict) or not set(own) <= set(DROPOUTS):
+        raise CheckpointError(
+            f"config.json: {OWN_DROPOUTS} must hold {', '.join(DROPOUTS)}; got {str(own)[:60]}."
+        )
+    return own, {name: value for name, value in fields.items() if name != OWN_DROPOUTS}
 
 
 def family_named(name: str) -> Family:
