@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from clearhead.engine.cache import EngineCache
+from clearhead.engine.cache import EngineCache, LayerCaches
 from clearhead.errors import InputError
 
 LAYERS, BATCH, HEADS, KEY, VALUE, TOKENS = 2, 3, 5, 7, 33, 131
@@ -48,10 +48,10 @@ def test_keys_and_values_are_where_the_kernels_read_them() -> None:
 def test_growing_keeps_what_is_used() -> None:
     cache, key, value = filled()
     cache.grow(257, TOKENS)
-    assert cache.capacity == 512  # doubled
+    assert cache.capacity == 384  # in whole chunks of 128
     check(cache, key, value, [0, 1, 2], TOKENS)
     cache.grow(1300, 40)
-    assert cache.capacity == 1408  # as needed, in whole chunks of 128
+    assert cache.capacity == 1408
     check(cache, key, value, [0, 1, 2], 40)
 
 
@@ -82,3 +82,32 @@ def test_keys_that_do_not_fit_make_their_value_nan() -> None:
     cache.fill(1, key, value)
     assert stored(cache, 1, 3, 2)[1].isnan().sum() == VALUE
     assert int(cache.values.isnan().sum()) == VALUE
+
+
+def test_layers_with_a_window_have_caches_of_their_own() -> None:
+    caches = LayerCaches([0, 7, 0, 7, 7], BATCH, HEADS, 300, (32, 64))
+    assert [(cache.capacity, number) for cache, number in caches.layers] == [
+        (384, 0), (384, 0), (384, 1), (384, 1), (384, 2),
+    ]  # fmt: skip
+    key = torch.randn(BATCH, TOKENS, HEADS, KEY).half().float()
+    value = torch.randn(BATCH, TOKENS, HEADS, VALUE).half().float()
+    caches.fill(3, key, value)
+    caches.grow(401, TOKENS)
+    assert caches.capacity == 768
+    rooms = [cache.capacity for cache, _ in caches.layers]
+    assert rooms == [768, 384, 768, 384, 384]  # 7 + 64 + 256 in whole chunks
+    assert caches.nbytes == 2 * BATCH * HEADS * (32 + 64) * (2 * 768 + 3 * 384)
+    caches.reorder([2, 1], TOKENS)
+    cache, number = caches.layers[3]
+    keys, values = cache.read(number, range(3, TOKENS), KEY, VALUE)
+    assert torch.equal(keys, key[[2, 1], 3:].transpose(1, 2))
+    assert torch.equal(values, value[[2, 1], 3:].transpose(1, 2))
+    assert caches.keeps(17, 400) and caches.keeps(16, 400) and not caches.keeps(15, 400)
+    assert LayerCaches([0], 1, 1, 3, (32, 32)).keeps(0, 10**6)
+
+
+def test_reading_goes_round() -> None:
+    cache, key, value = filled()  # 256 places
+    keys, values = cache.read(1, range(256, 256 + 37), KEY, VALUE)
+    assert torch.equal(keys, key[:, :37].transpose(1, 2))
+    assert torch.equal(values, value[:, :37].transpose(1, 2))

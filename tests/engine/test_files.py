@@ -11,7 +11,7 @@ import torch
 import clearhead as ch
 from clearhead.checkpoints.gguf.quantised import QuantisedTensor, holds_blocks
 from clearhead.engine.engine import Engine, engine_runs_here
-from clearhead.engine.kernels.layouts import FIELDS
+from clearhead.engine.kernels.layouts import PIECES
 from clearhead.engine.runner import EngineRunner
 from clearhead.errors import CheckpointError
 from tests.shared.gguf_random import write_random_gguf
@@ -51,7 +51,7 @@ def check(path: Path) -> None:
     assert greedy(engine, 12) == ids[len(IDS) :]
 
 
-@pytest.mark.parametrize("kind", [*FIELDS, "IQ4_NL"])
+@pytest.mark.parametrize("kind", [*PIECES, "IQ4_NL"])
 def test_each_kind_gives_the_logits_of_its_floats(kind: str, tmp_path: Path) -> None:
     check(write_random_gguf(tmp_path / "tiny.gguf", kind))
 

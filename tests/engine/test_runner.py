@@ -90,6 +90,14 @@ def decoder(name: str) -> Decoder:
     return model
 
 
+def translator(name: str) -> EncoderDecoder:
+    torch.manual_seed(23)
+    config = {**SIZES, "kind": "encoder-decoder", "encoder_layers": 2, **TRANSLATORS[name]}
+    model = EncoderDecoder(ModelConfig(**config))
+    shake(model)
+    return model
+
+
 def shake(model: nn.Module) -> None:
     """Fresh norms are 1 and biases 0, which hides mistakes."""
     for parameter in model.eval().parameters():
@@ -148,10 +156,7 @@ def test_engine_agrees_with_torch_on_the_same_weights(name: str) -> None:
 
 @pytest.mark.parametrize("name", TRANSLATORS)
 def test_engine_decodes_from_sources_as_torch_does(name: str) -> None:
-    torch.manual_seed(23)
-    config = {**SIZES, "kind": "encoder-decoder", "encoder_layers": 2, **TRANSLATORS[name]}
-    model = EncoderDecoder(ModelConfig(**config))
-    shake(model)
+    model = translator(name)
     for stack in {model.encoder, model.decoder}:  # torch's encoder sees them as they are
         stack.embedding.tokens.weight.data = seen(stack.embedding.tokens.weight)
     sources = rows_of(5, 151, 1)
@@ -231,6 +236,36 @@ for _ in range(200):
     ids.append(int(runner.extend([ids[-1:]]).argmax()))
 print(ids)
 """
+
+
+@pytest.mark.parametrize("name", ["window", "window-scaled", "gemma3"])
+def test_layers_with_a_window_keep_the_window_only(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same bits as with a cache that keeps everything; crops near and far, beams."""
+    from clearhead.engine import cache
+
+    engine = Engine(decoder(name))
+    first, second, third = rows_of(601)[0], rows_of(67)[0], rows_of(3)[0]
+    found = []
+    for spare in (cache.SPARE, 100_000):
+        monkeypatch.setattr(cache, "SPARE", spare)
+        runner = EngineRunner(engine)
+        outputs = [runner.extend([first]), runner.extend([second])]
+        runner.crop(590)  # 78 tokens back: they are still there
+        outputs.append(runner.extend([third]))
+        runner.reorder([0, 0])
+        outputs.append(runner.extend([third, second]))
+        runner.crop(101)  # computed again
+        assert runner.lengths == [101, 101]
+        outputs += [runner.extend([third, second]), runner.extend([third, third])]
+        found.append(outputs)
+        assert runner._cache is not None
+        rooms = [kept.capacity for kept, _ in runner._cache.layers]
+        assert [room for room, window in zip(rooms, engine.windows, strict=True) if window] == (
+            [384 if spare == 256 else 1280] * sum(map(bool, engine.windows))
+        )
+    assert all(map(torch.equal, *found))
 
 
 def test_two_processes_at_once_finish_with_the_same_result() -> None:

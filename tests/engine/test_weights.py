@@ -9,8 +9,15 @@ import torch
 
 from clearhead.checkpoints.gguf.quantised import QuantisedTensor
 from clearhead.engine.engine import engine_runs_here
-from clearhead.engine.kernels.layouts import FIELDS, Layout
-from clearhead.engine.weights import heads_padded, pack_matrix, padded, structures
+from clearhead.engine.kernels.layouts import PIECES, Layout
+from clearhead.engine.weights import (
+    check_weights_memory,
+    heads_padded,
+    pack_matrix,
+    padded,
+    structures,
+)
+from clearhead.errors import InputError
 from tests.shared.gguf_blocks import random_blocks
 
 pytestmark = pytest.mark.skipif(not engine_runs_here(), reason="no OpenMP or half precision here")
@@ -84,7 +91,7 @@ def test_heads_are_padded_one_by_one() -> None:
     assert padded(torch.ones(2, 2), 2, 3).tolist() == [[1, 1, 0], [1, 1, 0]]
 
 
-@pytest.mark.parametrize("kind", FIELDS)
+@pytest.mark.parametrize("kind", PIECES)
 def test_blocks_of_a_file_stay_as_they_are(kind: str) -> None:
     layout = Layout.of(kind)
     columns = 2 * max(layout.length, 32)
@@ -119,3 +126,25 @@ def test_kinds_without_products_are_quantised_to_eight_bits() -> None:
     packed = pack_matrix(weight)
     assert packed.kind == "Q8_0"
     assert (packed.dequantised() - weight.floats()).abs().max() < 0.01 * weight.floats().abs().max()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"), [(torch.bfloat16, "BF16"), (torch.float16, "F16"), (torch.float32, "Q8_0")]
+)
+def test_sixteen_bits_stay_as_they_are(dtype: torch.dtype, kind: str) -> None:
+    torch.manual_seed(7)
+    weight = torch.randn(37, 41).to(dtype)
+    for given in (weight, weight.float()):  # also as files are loaded
+        packed = pack_matrix(given)
+        assert packed.kind == kind
+        found = packed.dequantised()[:37, :41]
+        assert torch.equal(found, weight.float()) == (kind != "Q8_0")
+        assert pack_matrix(given, eight_bits=True).kind == "Q8_0"
+
+
+def test_weights_that_do_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = torch.nn.Linear(640, 1000, bias=False)
+    check_weights_memory(model)
+    monkeypatch.setattr("os.sysconf", lambda name: 600 if name == "SC_PHYS_PAGES" else 1000)
+    with pytest.raises(InputError, match=r"needs 0.0 GB for the weights .* has 0.0 GB"):
+        check_weights_memory(model)

@@ -13,6 +13,7 @@ The order in which to read the modules:
 ``generation_defaults``  how a model's files want texts to be generated
 ``generation_fields``    every known field of such files: read, harmless or refused
 ``sentence_modules``     sentence-transformers folders: their embedding head
+``adapters``             LoRA adapters beside a model, in PEFT's files
 ``safetensors``          safetensors files, one or several
 ``gguf``                 GGUF files, dequantised when a tensor is used
 ``store``                models known by name, the hub, and the cache folder

@@ -11,6 +11,9 @@ import torch
 from torch import nn
 
 from clearhead.arguments import shown
+from clearhead.checkpoints.adapters.adapter import add_adapter
+from clearhead.checkpoints.adapters.adapter_folder import read_adapter, read_base
+from clearhead.checkpoints.adapters.base import CONFIG, check_base, is_adapter, kept_base
 from clearhead.checkpoints.description import description_errors
 from clearhead.checkpoints.from_transformers import (
     FastTokenizer,
@@ -117,7 +120,8 @@ def load(
 
     Args:
         model: a name of the catalogue ("dates", "smollm2", "minilm"), a folder, a .gguf or
-            .safetensors file, a hub id ("org/name"), or a ``transformers`` model.
+            .safetensors file, a hub id ("org/name"), or a ``transformers`` model. A folder with a
+            LoRA adapter (PEFT's files) gives the model that it is for, with the adapter added.
         tokenizer: a tokenizer of clearhead or a fast one of ``transformers``, instead of the one
             that the files hold; a ``transformers`` model has none without it.
         dtype: the floating-point type to compute in. Without it files compute in float32; the
@@ -169,13 +173,42 @@ def _from_files(
     progress: Progress | None,
 ) -> Loaded:
     path = resolve(name, progress)
-    read = _from_gguf if path.suffix == ".gguf" else _from_folder
-    with files_checked(path):
-        model, found, generation, unread = read(path, dtype)
+    if is_adapter(path):
+        model, found, generation, unread = _from_adapter(path, dtype, progress)
+    else:
+        model, found, generation, unread = _from_model(path, dtype)
     model = model if device is None else model.to(device)
     tokenizer = found if tokenizer is None else tokenizer
     unread = (*unread, *generation.unread)
     return Loaded(str(name), path, model, model.config, tokenizer, generation, unread)
+
+
+def _from_model(path: Path, dtype: torch.dtype | None) -> Read:
+    read = _from_gguf if path.suffix == ".gguf" else _from_folder
+    with files_checked(path):
+        return read(path, dtype)
+
+
+def _from_adapter(folder: Path, dtype: torch.dtype | None, progress: Progress | None) -> Read:
+    """A folder with a LoRA adapter: its base, with the adapter added to the weights."""
+    base = read_base(folder)
+    kept = kept_base(folder)
+    if kept is None and not base.name:
+        raise CheckpointError(
+            f"{folder / CONFIG} does not name the model that the adapter is for.",
+            hint="set base_model_name_or_path in it.",
+        )
+    path = resolve(base.name, progress) if kept is None else kept
+    if is_adapter(path):
+        raise CheckpointError(
+            f"the adapter in {folder} is for {path}, which is an adapter itself.",
+            hint="merge that one first: clearhead models merge.",
+        )
+    check_base(path, base, folder)
+    model, tokenizer, generation, unread = _from_model(path, dtype)
+    add_adapter(model, read_adapter(folder, model.config))
+    own = load_tokenizer(folder) if has_tokenizer(folder) else tokenizer
+    return model, own, generation, unread
 
 
 def _from_memory(
@@ -231,10 +264,14 @@ def _from_folder(path: Path, dtype: torch.dtype | None) -> Read:
     file = open_safetensors(path)
     dtype = torch.float32 if dtype is None else dtype
     model = model_from_weights(config, family, file, where=str(path), dtype=dtype)
-    has_tokenizer = any((folder / name).exists() for name in ("tokenizer.json", "vocabulary.json"))
-    tokenizer = load_tokenizer(folder) if has_tokenizer else None
+    tokenizer = load_tokenizer(folder) if has_tokenizer(folder) else None
     unread = (*unread, *unread_tensors(family, file))
     return model, tokenizer, GenerationDefaults.of_folder(folder), unread
+
+
+def has_tokenizer(folder: Path) -> bool:
+    """True if a folder holds a tokenizer."""
+    return any((folder / name).exists() for name in ("tokenizer.json", "vocabulary.json"))
 
 
 def read_config(folder: Path) -> tuple[Family, ModelConfig, tuple[str, ...]]:

@@ -91,7 +91,7 @@ def save(
 def _write(model: Model, folder: Path, tokenizer: Tokenizer | None) -> None:
     family = family_named(model.config.family)
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
-    fields = family.write(model.config) | {"dtype": dtype}
+    fields = family.fields_of(model.config) | {"dtype": dtype}
     written = _with_what_the_weights_say(family.read(fields), model.config)
     if model.config.head == "embedding":  # modules.json holds it
         unit = model.config.embedding_unit

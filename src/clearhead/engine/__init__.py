@@ -8,6 +8,8 @@ Read the modules in this order:
 ``engine``        a model's weights and the compiled step: shared by all its runners
 ``thread_tuner``  all threads or one: measures which is faster
 ``workspace``     the memory of a runner's steps, and the tokens of the next step
+``observers``     how ``watch`` learns of the engine's attention
+``seen_rows``     the rows of a watched run, until the observers get them
 ``runner``        ``EngineRunner``: one batch with its cache, one call for each step
 ``kernels/``      the compiled functions themselves
 ================  =================================================================================

@@ -1,4 +1,8 @@
-"""The engine's KV cache: half precision, in the layout that the kernels read."""
+"""The engine's KV cache: half precision, in the layout that the kernels read.
+
+Layers without a sliding window keep every token. Layers with one keep the window, the tokens of a
+step and some more (:data:`SPARE`): position p is stored at p modulo their capacity.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,12 @@ import torch
 from jaxtyping import Float, Float16
 from torch import Tensor
 
-from clearhead.engine.kernels.structures import CHUNK, COLUMNS, KEYS
+from clearhead.engine.kernels.structures import BLOCK, CHUNK, COLUMNS, KEYS
 from clearhead.engine.weights import padded, rounded_up
 from clearhead.errors import InputError
 
 INITIAL_CAPACITY = 256  # tokens
+SPARE = 256  # tokens before a window that are kept: so many can be dropped again, or wait for watch
 
 
 def check_memory(batch: int, capacity: int, token_bytes: int) -> None:
@@ -32,10 +37,7 @@ def check_memory(batch: int, capacity: int, token_bytes: int) -> None:
 
 @dataclass
 class EngineCache:
-    """Keys in blocks of 32, column by column; values in chunks of 128 keys, 32 columns at a time.
-
-    The capacity grows by doubling.
-    """
+    """Keys in blocks of 32, column by column; values in chunks of 128, 32 columns at a time."""
 
     keys: Float16[Tensor, "layer batch kv_head block key_width lane"]
     values: Float16[Tensor, "layer batch kv_head chunk columns position lane"]
@@ -72,7 +74,7 @@ class EngineCache:
 
     def grow(self, needed: int, used: int) -> None:
         """Grow to at least ``needed`` tokens; the first ``used`` are kept."""
-        larger = self._like(self.batch, max(needed, 2 * self.capacity))
+        larger = self._like(self.batch, needed)
         self._copy(self, larger, None, used)
         self.keys, self.values = larger.keys, larger.values
 
@@ -102,6 +104,25 @@ class EngineCache:
         blocks = wide.view(batch, -1, CHUNK, kv_heads, columns, COLUMNS)
         self.values[layer] = blocks.permute(0, 3, 1, 4, 2, 5).half()
 
+    def read(
+        self, layer: int, positions: range, key_dim: int, value_dim: int
+    ) -> tuple[
+        Float[Tensor, "batch kv_head position key_dim"],
+        Float[Tensor, "batch kv_head position value_dim"],
+    ]:
+        """Keys and values of adjacent positions, as float32 copies."""
+        key, value = self.keys[layer], self.values[layer]
+        first, last = positions.start // KEYS, -(-positions.stop // KEYS)
+        blocks = torch.arange(first, last) % key.shape[2]
+        found = key[:, :, blocks].transpose(3, 4).flatten(2, 3)
+        start = positions.start - first * KEYS
+        keys = found[:, :, start : start + len(positions), :key_dim].float()
+        first, last = positions.start // CHUNK, -(-positions.stop // CHUNK)
+        chunks = torch.arange(first, last) % value.shape[2]
+        found = value[:, :, chunks].transpose(3, 4).flatten(4).flatten(2, 3)
+        start = positions.start - first * CHUNK
+        return keys, found[:, :, start : start + len(positions), :value_dim].float()
+
     def strides(self) -> tuple[int, int, int, int]:
         """Strides in bytes: key row, key head, value row, value head."""
         return (
@@ -125,3 +146,61 @@ class EngineCache:
                 keys, values = keys[rows], values[rows]
             target.keys[layer, :, :, :blocks] = keys[:, :, :blocks]
             target.values[layer, :, :, :chunks] = values[:, :, :chunks]
+
+
+class LayerCaches:
+    """The cache of every layer: two tensors for the layers that keep all, two for windows.
+
+    ``capacity`` is the number of tokens that a text may have before it grows. The layers with a
+    window keep the last ``window_capacity`` of them at most.
+
+    Raises:
+        InputError: it would need more memory than this machine has.
+    """
+
+    def __init__(
+        self, windows: list[int], batch: int, kv_heads: int, capacity: int, widths: tuple[int, int]
+    ) -> None:
+        self.capacity = rounded_up(max(capacity, 1), CHUNK)
+        widest = max(windows, default=0)
+        self.window_capacity = rounded_up(widest + BLOCK + SPARE, CHUNK)
+        counts = {False: windows.count(0), True: len(windows) - windows.count(0)}
+        self._caches = {
+            windowed: EngineCache.empty(count, batch, kv_heads, self._room(windowed), *widths)
+            for windowed, count in counts.items()
+            if count
+        }
+        self.layers = [
+            (self._caches[window > 0], [w > 0 for w in windows[:number]].count(window > 0))
+            for number, window in enumerate(windows)
+        ]
+
+    @property
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return sum(cache.keys.nbytes + cache.values.nbytes for cache in self._caches.values())
+
+    def grow(self, needed: int, used: int) -> None:
+        """Grow to at least ``needed`` tokens; the first ``used`` are kept."""
+        self.capacity = rounded_up(max(needed, 2 * self.capacity), CHUNK)
+        for windowed, cache in self._caches.items():
+            if cache.capacity < self._room(windowed):
+                cache.grow(self._room(windowed), used)
+
+    def reorder(self, rows: list[int], used: int) -> None:
+        """Replace row i by the old row ``rows[i]``."""
+        for cache in self._caches.values():
+            cache.reorder(rows, min(used, cache.capacity))
+
+    def fill(self, layer: int, key: Tensor, value: Tensor) -> None:
+        """Store the keys and values of a whole text in one layer."""
+        cache, number = self.layers[layer]
+        cache.fill(number, key, value)
+
+    def keeps(self, first: int, stored: int) -> bool:
+        """True if the layers with a window still have position ``first`` of ``stored`` tokens."""
+        cache = self._caches.get(True)
+        return cache is None or max(first, 0) >= stored - cache.capacity
+
+    def _room(self, windowed: bool) -> int:
+        return min(self.capacity, self.window_capacity) if windowed else self.capacity

@@ -24,6 +24,7 @@ from clearhead.engine.thread_tuner import ThreadTuner
 from clearhead.engine.weights import (
     PackedMatrix,
     PackedNorm,
+    check_weights_memory,
     heads_padded,
     pack_matrix,
     padded,
@@ -59,6 +60,7 @@ def engine_obstacle(config: ModelConfig) -> str | None:
     return next((reason for reason, there in obstacles.items() if there), None)
 
 
+LACKING = "this processor, or torch here, lacks what its kernels need"
 POSITIONS = ("rotary", "learned", "sinusoidal", "sinusoidal-halves", "none")
 
 
@@ -88,12 +90,16 @@ class Engine:
         keep_float32: False frees the float32 weights of the model while they are quantised: less
             memory, but torch cannot run the model afterwards. An encoder is kept, and so is a
             model whose matrices are blocks of a file: they take no memory.
+        eight_bits: weights of 16 bits (float16 or bfloat16, also where they were loaded as float32)
+            become 8 bits: half the memory, about twice the speed, some loss. Without it they stay
+            as they are. The blocks of a GGUF file always do.
         threads: the number of threads. Default: torch's number, or one while that is faster.
         progress: called with (done, total, description) while kernels are compiled or loaded, and
             while the weights are packed.
 
     Raises:
-        InputError: the engine does not support the model, or cannot run on this machine.
+        InputError: the engine does not support the model, cannot run on this machine, or needs
+            more memory than there is.
     """
 
     def __init__(
@@ -101,6 +107,7 @@ class Engine:
         model: Decoder | EncoderDecoder,
         *,
         keep_float32: bool = True,
+        eight_bits: bool = False,
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> None:
@@ -109,9 +116,11 @@ class Engine:
         if obstacle is not None or not engine_runs_here():
             raise InputError(
                 f"the CPU engine does not support this {config.family} model: "
-                f"{obstacle or 'this processor, or torch here, lacks what its kernels need'}.",
+                f"{obstacle or LACKING}.",
                 hint="torch runs it with the same results: leave the engine out.",
             )
+        self.eight_bits = eight_bits
+        check_weights_memory(model, eight_bits=eight_bits)
         self.prepare(progress)
         self._threads = threads
         self._tuners = {False: ThreadTuner(), True: ThreadTuner()}  # for one token, for several
@@ -132,6 +141,7 @@ class Engine:
             self._layers.append(self._layer(block, free))
         self._attentions = [attention for layer in self._layers for attention in layer[0]]
         self._feed_forwards = [layer[1] for layer in self._layers]
+        self.windows = [one.window for one in self._attentions if not one.cross]  # 0: none
         self.final_norm = 0 if stack.norm is None else self._norm(stack.norm)
         if config.norm_place == "after":
             self._shift_norms()
@@ -156,6 +166,15 @@ class Engine:
         """The bytes of weights that one step reads: each matrix once."""
         matrices = [kept for kept in self._kept if isinstance(kept, PackedMatrix)]
         return sum(matrix.bytes for matrix in matrices if matrix is not self._lookup_only)
+
+    @property
+    def attention_modules(self) -> list[nn.Module]:
+        """The model's modules whose attention the engine computes, in its order."""
+        found: list[nn.Module] = []
+        for block in _blocks(self._stack):
+            found.append(block.attention)
+            found += [] if block.cross_attention is None else [block.cross_attention]
+        return found
 
     @staticmethod
     def prepare(progress: Progress | None = None) -> None:
@@ -208,12 +227,14 @@ class Engine:
 
     def _embed(self, model: Decoder | EncoderDecoder, stack: Stack) -> None:
         head, embedding = model.head, stack.embedding
-        tokens = pack_matrix(embedding.tokens.weight, head.bias if head.weight is None else None)
+        bias = head.bias if head.weight is None else None
+        tokens = pack_matrix(embedding.tokens.weight, bias, eight_bits=self.eight_bits)
         self._lookup_only = None if head.weight is None else tokens
         self.embedding = self._matrix(tokens)
         self.head = self.embedding
         if head.weight is not None:
-            self.head = self._matrix(pack_matrix(head.weight, head.bias))
+            packed = pack_matrix(head.weight, head.bias, eight_bits=self.eight_bits)
+            self.head = self._matrix(packed)
         self.embedding_norm = 0 if embedding.norm is None else self._norm(embedding.norm)
 
     def _layer(self, block: Block, free: bool) -> tuple[list[Any], Any]:
@@ -243,7 +264,9 @@ class Engine:
             projections.append((attention.key, attention.kv_heads, key))
             projections.append((attention.value, attention.kv_heads, value))
         packed = [
-            pack_matrix(part.weight, part.bias, heads_padded(heads, *widths))
+            pack_matrix(
+                part.weight, part.bias, heads_padded(heads, *widths), eight_bits=self.eight_bits
+            )
             for part, heads, widths in projections
         ]
         return Attention(
@@ -258,7 +281,7 @@ class Engine:
         )
 
     def _linear(self, linear: nn.Linear) -> int:
-        return self._matrix(pack_matrix(linear.weight, linear.bias))
+        return self._matrix(pack_matrix(linear.weight, linear.bias, eight_bits=self.eight_bits))
 
     def _matrix(self, *packed: PackedMatrix) -> int:
         """The address of a matrix, or of several whose rows follow one another."""

@@ -9,9 +9,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from clearhead.checkpoints.load import Loaded
-from clearhead.engine.cache import INITIAL_CAPACITY, EngineCache
-from clearhead.engine.engine import Engine, Progress, engine_runs_here, engine_supports_config
+from clearhead.engine.cache import INITIAL_CAPACITY, EngineCache, LayerCaches
+from clearhead.engine.engine import (
+    LACKING,
+    Engine,
+    Progress,
+    engine_obstacle,
+    engine_runs_here,
+)
 from clearhead.engine.kernels.structures import CHUNK
+from clearhead.engine.observers import observers_of, only_observed
+from clearhead.engine.seen_rows import SeenRows
 from clearhead.engine.weights import rounded_up
 from clearhead.engine.workspace import Workspace, split_into_blocks
 from clearhead.errors import InputError
@@ -24,32 +32,41 @@ _engines: weakref.WeakKeyDictionary[torch.nn.Module, Engine] = weakref.WeakKeyDi
 
 def engine_supports(loaded: Loaded) -> bool:
     """True if the engine supports this model, on this machine and with its present weights."""
-    if not isinstance(loaded.model, Decoder | EncoderDecoder):
-        return False
-    if not engine_supports_config(loaded.config):
-        return False
-    if _has_hooks(loaded.model):  # somebody changes or reads what its modules compute
-        return False
-    parameter = next(loaded.model.parameters())
+    return torch_reason(loaded) is None
+
+
+def torch_reason(loaded: Loaded) -> str | None:
+    """Why torch runs this model and not the engine; None if the engine does."""
+    model = loaded.model
+    if not isinstance(model, Decoder | EncoderDecoder):
+        return "it is an encoder"
+    obstacle = engine_obstacle(loaded.config)
+    if obstacle is not None:
+        return obstacle
+    if not only_observed(model):  # somebody changes or reads what its modules compute
+        return "its modules have hooks, which the engine does not call"
+    parameter = next(model.parameters())
     if parameter.is_meta:  # its weights were freed: only its engine can run it
-        return loaded.model in _engines
-    return parameter.is_cpu and parameter.is_floating_point() and engine_runs_here()
-
-
-def _has_hooks(model: torch.nn.Module) -> bool:
-    return any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+        return None if model in _engines else "its weights are on the meta device"
+    if not parameter.is_cpu:
+        return f"its weights are on {parameter.device}"
+    if not parameter.is_floating_point():
+        return f"its weights are {parameter.dtype}"
+    return None if engine_runs_here() else LACKING
 
 
 def engine_of(
     model: Decoder | EncoderDecoder,
     *,
     keep_float32: bool = True,
+    eight_bits: bool = False,
     progress: Progress | None = None,
 ) -> Engine:
-    """Return the model's engine. It is made once, with these options of :class:`Engine`."""
+    """Return the model's engine. It is made once, with these options of :class:`Engine`; asked for
+    eight bits later on, it is made again."""
     found = _engines.get(model)
-    if found is None:
-        found = Engine(model, keep_float32=keep_float32, progress=progress)
+    if found is None or (eight_bits and not found.eight_bits):
+        found = Engine(model, keep_float32=keep_float32, eight_bits=eight_bits, progress=progress)
         _engines[model] = found
     return found
 
@@ -66,7 +83,10 @@ class EngineRunner:
         self.vocab = engine.config.vocab
         self.context = engine.config.longest_text
         self._lengths: list[int] = []
-        self._cache: EngineCache | None = None
+        self._cache: LayerCaches | None = None
+        self._texts: list[list[int]] = []  # the tokens of each row
+        self._stored: list[int] = []  # how many tokens each row had at most since it began
+        self._seen_rows: SeenRows | None = None  # if somebody watches
         self._attentions, self._feed_forwards = engine.structures()
         self._workspace = Workspace(engine)
         self._step = self._workspace.step(self._attentions, self._feed_forwards)
@@ -108,10 +128,24 @@ class EngineRunner:
         return self._run([ids], every=True)
 
     def crop(self, length: int) -> None:
-        """Drop all tokens from position ``length`` on, in all rows; the sources stay."""
+        """Drop all tokens from position ``length`` on, in all rows; the sources stay.
+
+        Layers with a sliding window keep few tokens before it (:data:`clearhead.engine.cache.SPARE`
+        of them). If more are dropped, the text that is left is computed again.
+        """
         if not 0 <= length <= self.length:
             raise InputError(f"crop to 0 … {self.length} tokens, the cache's length; got {length}.")
+        if self._seen_rows is not None:
+            self._seen_rows.crop(length)
         self._lengths = [min(row, length) for row in self._lengths]
+        self._texts = [text[:length] for text in self._texts]
+        if not length:
+            self._stored = [0] * len(self._lengths)
+        elif not self._can_go_on():
+            texts, self._texts = self._texts, [[] for _ in self._texts]
+            self._lengths = [0] * len(texts)
+            self._stored = list(self._lengths)
+            self._run(texts, every=False)
 
     def reorder(self, rows: list[int]) -> None:
         """Replace row i by the old row ``rows[i]``; the number of rows may change."""
@@ -119,12 +153,25 @@ class EngineRunner:
             raise InputError("reorder: the cache is empty, there are no rows yet.")
         if rows and not 0 <= min(rows) <= max(rows) < len(self._lengths):
             raise InputError(f"reorder: rows must be 0 … {len(self._lengths) - 1}; got {rows}.")
-        self._cache.reorder(rows, self.length)
+        if self._seen_rows is not None:
+            self._seen_rows.hand_over()
+        self._cache.reorder(rows, max(self._stored))
         if self._source_cache is not None:
             self._source_cache.reorder(rows, max(self._source_lengths))
             self._source_lengths = [self._source_lengths[row] for row in rows]
         self._lengths = [self._lengths[row] for row in rows]
+        self._stored = [self._stored[row] for row in rows]
+        self._texts = [list(self._texts[row]) for row in rows]
         self._set_addresses()
+
+    def _can_go_on(self) -> bool:
+        """True if every key that the next token of a row attends to is still there."""
+        assert self._cache is not None
+        widest = max(self.engine.windows)
+        return all(
+            self._cache.keeps(length + 1 - widest, stored)
+            for length, stored in zip(self._lengths, self._stored, strict=True)
+        )
 
     def _check(self, rows: list[list[int]]) -> None:
         if not rows or not all(rows):
@@ -155,47 +202,45 @@ class EngineRunner:
         """Make the cache, or grow it."""
         sizes = self.engine.sizes
         if self._cache is None:
-            self._lengths = [0] * batch
-            self._cache = EngineCache.empty(
-                sizes["layers"], batch, sizes["kv_heads"], max(needed, INITIAL_CAPACITY),
-                sizes["key_width"], sizes["value_width"],
+            self._lengths, self._stored = [0] * batch, [0] * batch
+            self._texts = [[] for _ in range(batch)]
+            self._cache = LayerCaches(
+                self.engine.windows, batch, sizes["kv_heads"], max(needed, INITIAL_CAPACITY),
+                (sizes["key_width"], sizes["value_width"]),
             )  # fmt: skip
             self._set_addresses()
         elif needed > self._cache.capacity:
-            self._cache.grow(needed, self.length)
+            self._cache.grow(needed, max(self._stored))
             self._set_addresses()
 
     def _set_addresses(self) -> None:
         """Write the addresses of the caches and position tables into the structures."""
         assert self._cache is not None
         step, capacity = self._step, self._cache.capacity
-        step.key_row, step.key_head, step.value_row, step.value_head = self._cache.strides()
         tables = self.engine.position_table(capacity)
         step.position_table = 0 if tables is None else tables.data_ptr()
         self._tables = [tables]
-        chunks = capacity // CHUNK
-        if self._source_cache is not None:
-            (
-                step.source_key_row, step.source_key_head,
-                step.source_value_row, step.source_value_head,
-            ) = self._source_cache.strides()  # fmt: skip
-            chunks = max(chunks, self._source_cache.capacity // CHUNK)
-        step.chunks = chunks
-        self._workspace.reserve_partials(step, chunks)
+        source = self._source_cache
+        step.chunks = max(capacity, 0 if source is None else source.capacity) // CHUNK
+        self._workspace.reserve_partials(step, step.chunks)
         layer = cross_layer = 0
         for attention in self._attentions:
             if attention.cross:
-                assert self._source_cache is not None
-                cache, number = self._source_cache, cross_layer
+                assert source is not None
+                cache, number = source, cross_layer
                 cross_layer += 1
             else:
-                cache, number = self._cache, layer
+                cache, number = self._cache.layers[layer]
                 table = self.engine.rotary_table(layer, capacity)
                 attention.rotary = 0 if table is None else table.data_ptr()
                 self._tables.append(table)
                 layer += 1
             attention.keys = cache.keys[number].data_ptr()
             attention.values = cache.values[number].data_ptr()
+            attention.room = cache.capacity
+            (
+                attention.key_row, attention.key_head, attention.value_row, attention.value_head,
+            ) = cache.strides()  # fmt: skip
 
     def _run(self, rows: list[list[int]], *, every: bool) -> Float[Tensor, "outputs vocab"]:
         outputs = sum(map(len, rows)) if every else len(rows)
@@ -204,13 +249,35 @@ class EngineRunner:
         workspace.reserve_thread_memory(step, self.engine.threads)
         workspace.set_source_lengths(step, self._source_lengths)
         step.logits, step.logits_row = logits.data_ptr(), 4 * logits.stride(0)
+        seen = self._watched(rows)
+        lengths = [old + len(new) for old, new in zip(self._lengths, rows, strict=True)]
+        self._stored = list(map(max, self._stored, lengths))
         for block in split_into_blocks(rows, self._lengths):
             workspace.set_tokens(step, block, rows, every=every)
             workspace.clear_counters(step)
+            if seen is not None:
+                seen.prepare(block, rows, drafts=every)
             self.engine.run(step)
             step.logits += step.outputs * step.logits_row
-        self._lengths = [old + len(new) for old, new in zip(self._lengths, rows, strict=True)]
+        self._lengths = lengths
+        for text, new in zip(self._texts, rows, strict=True):
+            text += new
         return self._scaled_and_capped(logits[:, : self.vocab])
+
+    def _watched(self, rows: list[list[int]]) -> SeenRows | None:
+        """Where the rows of the next step go; None if nobody watches."""
+        observers, seen = observers_of(self.engine.model), self._seen_rows
+        if seen is not None and seen.observers != observers:
+            seen.stop()
+            seen = self._seen_rows = None
+        if not observers:
+            return None
+        if seen is None:
+            seen = self._seen_rows = SeenRows(self, observers)
+            for observer in observers:
+                observer.wait_for(seen)
+        seen.begin(rows)
+        return seen
 
     def _scaled_and_capped(
         self, logits: Float[Tensor, "outputs vocab"]

@@ -1,15 +1,18 @@
 """Weights for the kernels: a model's matrices in tiles, and its norms.
 
 A matrix of a GGUF file goes into tiles as it is, at its own size and without loss: see
-``kernels/layouts``. A float32 matrix is quantised: to Q4_1 if that is exact except for rounding
-errors (weights that came from a Q4_1 file), to Q8_0 otherwise.
+``kernels/layouts``. So does a matrix of 16-bit numbers, float16 or bfloat16, unless 8 bits are
+asked for. A float32 matrix is quantised: to Q4_1 if that is exact except for rounding errors
+(weights that came from a Q4_1 file), to 16 bits if that loses nothing (they came from such a file),
+to Q8_0 otherwise.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,8 +20,16 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
 from clearhead.checkpoints.gguf.quantised import QuantisedTensor, unpacked
-from clearhead.engine.kernels.layouts import FIELDS, PLUS_128, SPREAD_BITS, Field, Layout
+from clearhead.engine.kernels.layouts import (
+    PIECES,
+    PLUS_128,
+    SPREAD_BITS,
+    TOGETHER,
+    Layout,
+    Piece,
+)
 from clearhead.engine.kernels.structures import GROUP, TILE, Interleave, Matrix, Norm, Pack
+from clearhead.errors import InputError
 from clearhead.kernels.threads import torch_threads
 from clearhead.layers.normalisation import RMSNorm
 
@@ -47,7 +58,7 @@ class PackedMatrix:
             bias=0 if self.bias is None else self.bias.data_ptr(),
             next=0 if following is None else ctypes.addressof(following),
             all_tiles=count + (0 if following is None else following.all_tiles),
-            fields=ctypes.addressof(_table(self.kind)),
+            pieces=ctypes.addressof(_table(self.kind)),
             block_bytes=layout.bytes,
             unpack=unpack_function(self.kind),
             unpack_count=self.groups * GROUP // stored(self.kind).length,
@@ -63,13 +74,14 @@ class PackedMatrix:
         layout, tiles = Layout.of(self.kind), self.tiles.shape[0]
         count = layout.blocks(self.groups)
         held = self.tiles.view(tiles, count, TILE * layout.bytes)
-        rows = torch.empty(tiles, TILE, count, layout.bytes, dtype=torch.uint8)
-        for field in layout.fields:
-            end = field.start + field.size * field.pieces
-            pieces = held[..., TILE * field.start : TILE * end]
-            apart = pieces.reshape(tiles, count, field.pieces, TILE, field.size)
-            apart = _as_stored(apart.permute(0, 3, 1, 2, 4), field)
-            rows[..., field.start : end] = apart.flatten(3)
+        rows = torch.zeros(tiles, TILE, count, layout.bytes, dtype=torch.uint8)
+        place = 0  # of the piece in the tile
+        for piece in layout.pieces:
+            stored = held[..., TILE * place : TILE * (place + piece.size)]
+            apart = stored.reshape(tiles, count, TILE, piece.size).transpose(1, 2)
+            for source, found in _as_stored(apart, piece):
+                rows[..., source : source + piece.size] |= found
+            place += piece.size
         return rows.view(tiles * TILE, -1)
 
     def dequantised(self) -> Float[Tensor, "row column"]:
@@ -78,15 +90,22 @@ class PackedMatrix:
         return unpacked(rows, self.kind, torch.arange(len(rows)))
 
 
-def _as_stored(pieces: Tensor, field: Field) -> Tensor:
-    """Undo what a field's bytes went through when they were packed."""
-    if field.change == PLUS_128:
-        return pieces ^ 128
-    if field.change == SPREAD_BITS:
-        bits = pieces[..., None] >> torch.arange(8, dtype=torch.uint8) & 1  # byte b, bit j
-        bits = bits.transpose(-1, -2).reshape(*pieces.shape[:-1], 4, 8)  # column 4j + b
-        return (bits << torch.arange(8, dtype=torch.uint8)).sum(-1, dtype=torch.uint8)
-    return pieces
+def _as_stored(stored: UInt8[Tensor, "... byte"], piece: Piece) -> Iterator[tuple[int, Tensor]]:
+    """Where the bits of a piece are in a block, and what they are there."""
+    if piece.change == PLUS_128:
+        stored = stored ^ 128
+    elif piece.change == SPREAD_BITS:
+        bits = stored[..., None] >> torch.arange(8, dtype=torch.uint8) & 1  # byte b, bit j
+        bits = bits.transpose(-1, -2).reshape(*stored.shape[:-1], 4, 8)  # column 4j + b
+        stored = (bits << torch.arange(8, dtype=torch.uint8)).sum(-1, dtype=torch.uint8)
+    elif piece.change == TOGETHER:
+        words = (stored.long() << torch.arange(0, 32, 8)).sum(-1)
+        for term in piece.terms:
+            moved = (words & term.mask) << term.shift + 32 >> 32
+            bytes_apart = moved[..., None] >> torch.arange(0, 32, 8) & 255
+            yield term.source, bytes_apart.to(torch.uint8)
+        return
+    yield piece.terms[0].source, stored
 
 
 @functools.cache
@@ -120,8 +139,13 @@ def pack_matrix(
     weight: Float[Tensor, "row column"],
     bias: Float[Tensor, " row"] | None = None,
     order: Int[Tensor, " packed_row"] | None = None,
+    *,
+    eight_bits: bool = False,
 ) -> PackedMatrix:
-    """Put a matrix into tiles; row i is row ``order[i]`` of the weight, −1 a row of zeros."""
+    """Put a matrix into tiles; row i is row ``order[i]`` of the weight, −1 a row of zeros.
+
+    With ``eight_bits`` 16-bit numbers become 8 bits.
+    """
     weight = weight.detach()
     order = torch.arange(len(weight)) if order is None else order
     rows = torch.full((rounded_up(len(order)),), -1)
@@ -133,7 +157,7 @@ def pack_matrix(
     if blocks is None:
         whole = padded(weight, len(weight), columns)[rows.clamp_min(0)]
         whole[rows < 0] = 0
-        return _quantised(whole, bias)
+        return _quantised(whole, bias, eight_bits=eight_bits)
     stored = torch.where(rows < 0, -1, blocks.order[rows.clamp_min(0)])
     tiles = _interleaved(blocks.blocks, Layout.of(blocks.kind), columns // GROUP, stored)
     assert isinstance(weight, QuantisedTensor)
@@ -147,7 +171,7 @@ def _blocks_of(weight: Tensor) -> QuantisedTensor | None:
         return None
     if weight.kind == "IQ4_NL":
         return QuantisedTensor(_codes_as_bytes(weight.blocks), "Q8_0", weight.order)
-    return weight if weight.kind in FIELDS else None
+    return weight if weight.kind in PIECES else None
 
 
 def _codes_as_bytes(blocks: UInt8[Tensor, "row codes"]) -> UInt8[Tensor, "row bytes"]:
@@ -170,23 +194,64 @@ def _interleaved(
     tiles = len(order) // TILE
     target = torch.empty(tiles, layout.tile_bytes(groups), dtype=torch.uint8)
     order, blocks = order.contiguous(), blocks.contiguous()
+    together = any(piece.change == TOGETHER for piece in layout.pieces)
+    scratch = torch.empty(torch.get_num_threads() if together else 0, TILE * layout.bytes // 4)
     task = Interleave(
         blocks.data_ptr(), blocks.shape[1], order.data_ptr(), target.data_ptr(), tiles,
         layout.blocks(groups), layout.bytes, ctypes.addressof(_table(layout.kind)),
+        scratch.data_ptr(),
     )  # fmt: skip
     _run(interleave_function(), task)
     return target
 
 
 def _quantised(
-    weight: Float[Tensor, "row column"], bias: Float[Tensor, " row"] | None
+    weight: Float[Tensor, "row column"], bias: Float[Tensor, " row"] | None, *, eight_bits: bool
 ) -> PackedMatrix:
-    """A float32 matrix of whole tiles and groups: 4 bits if that is lossless, otherwise 8."""
+    """A float32 matrix of whole tiles and groups: 4 or 16 bits if that is lossless, otherwise 8."""
+    groups = weight.shape[1] // GROUP
     tiles, kind = _tiles(weight, 4), "Q4_1"
-    if tiles is None:
+    short = None if tiles is not None or eight_bits else sixteen_bits(weight)
+    if short is not None:
+        kind = SIXTEEN[short.dtype]
+        order = torch.arange(len(short))
+        tiles = _interleaved(short.view(torch.uint8), Layout.of(kind), groups, order)
+    elif tiles is None:
         tiles, kind = _tiles(weight, 8), "Q8_0"
     assert tiles is not None
-    return PackedMatrix(tiles, weight.shape[1] // GROUP, kind, bias)
+    return PackedMatrix(tiles, groups, kind, bias)
+
+
+SIXTEEN = {torch.bfloat16: "BF16", torch.float16: "F16"}
+
+
+def sixteen_bits(weight: Float[Tensor, "row column"]) -> Float[Tensor, "row column"] | None:
+    """The same numbers in bfloat16 or float16; None if neither holds all of them."""
+    for dtype in SIXTEEN:
+        if all(torch.equal(part, part.to(dtype).float()) for part in (weight[:1], weight)):
+            return weight.to(dtype)
+    return None
+
+
+def check_weights_memory(model: nn.Module, *, eight_bits: bool = False) -> None:
+    """Raise an InputError if the packed weights of a model need more memory than there is."""
+    if not hasattr(os, "sysconf"):
+        return
+    needed = sum(_packed_bytes(part, eight_bits) for part in model.parameters() if part.ndim == 2)
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > there:
+        raise InputError(
+            f"the engine needs {needed / 1e9:,.1f} GB for the weights of this model, and this "
+            f"machine has {there / 1e9:,.1f} GB.",
+            hint="a file with fewer bits for a weight (Q4_K_M, Q2_K) needs less.",
+        )
+
+
+def _packed_bytes(weight: Tensor, eight_bits: bool) -> int:
+    if isinstance(weight, QuantisedTensor):
+        return weight.blocks.numel()
+    sixteen = weight.dtype in SIXTEEN and not eight_bits
+    return weight.numel() * (2 * GROUP if sixteen else GROUP + 2) // GROUP
 
 
 def _tiles(weight: Float[Tensor, "row column"], bits: int) -> UInt8[Tensor, "tile bytes"] | None:

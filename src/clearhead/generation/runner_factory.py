@@ -34,9 +34,9 @@ def make_runner(
         if runner is not None:
             return runner
     if engine:
-        from clearhead.engine.engine import engine_obstacle
+        from clearhead.engine.runner import torch_reason
 
-        reason = engine_obstacle(loaded.config) or "its device, number format or hooks"
+        reason = torch_reason(loaded) or "its kernels do not run here"
         raise InputError(
             f"the CPU engine does not support {loaded.name} as it is: {reason}.",
             hint="leave engine=… out: torch runs it with the same results.",

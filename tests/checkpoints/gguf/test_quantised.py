@@ -126,3 +126,37 @@ def test_a_model_that_holds_blocks() -> None:
     model = nn.Sequential(linear(matrix("Q5_0")), nn.LayerNorm(37))
     assert holds_blocks(model)
     assert not holds_blocks(model.to(torch.float64))
+
+
+def test_a_forward_does_not_reach_the_dispatcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There torch would import another half second of itself, for every tensor class alike."""
+
+    def refuse(func: Any, *_others: Any) -> Any:
+        raise AssertionError(f"{func} reached the dispatcher")
+
+    layer = linear(matrix("Q4_1"))
+    weight, floats = layer.weight, floats_of(layer.weight)
+    monkeypatch.setattr(QuantisedTensor, "__torch_dispatch__", refuse)
+    ids = torch.tensor([[3, 36], [0, 3]])
+    for tokens in (1, 40):  # torch's product and oneDNN's
+        states = torch.randn(2, tokens, 512)
+        with torch.no_grad():
+            found = layer(states)
+        torch.testing.assert_close(found, functional.linear(states, floats), rtol=1e-4, atol=1e-3)
+    assert torch.equal(functional.embedding(ids, weight, padding_idx=3), floats[ids])
+    for part in (3, -1, slice(5, 9), [4, 4, 0], ids):
+        assert torch.equal(weight[part].double(), floats[part].double())
+    assert torch.equal(torch.randn(37) @ weight * 0, torch.zeros(512))
+
+
+def test_a_gradient_of_the_matrix_itself_is_there() -> None:
+    weight = nn.Parameter(matrix("Q8_0"), requires_grad=True)
+    states = torch.randn(3, 512)
+    torch.autograd.backward(functional.linear(states, weight).sum())
+    assert weight.grad is not None
+    torch.testing.assert_close(weight.grad, states.sum(0).expand(37, 512))
+
+
+def test_a_lookup_that_would_change_the_matrix_is_refused() -> None:
+    with pytest.raises(InputError, match="cannot be changed"):
+        functional.embedding(torch.tensor([3]), matrix(), max_norm=0.01)

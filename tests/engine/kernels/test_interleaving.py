@@ -25,6 +25,20 @@ def test_pieces_of_16_rows_lie_side_by_side() -> None:
     assert tile[96:100].tolist() == [6, 7, 8, 9]  # the second piece of the first row
 
 
+def test_a_block_of_256_is_put_together_anew() -> None:
+    rows = torch.zeros(16, 210, dtype=torch.uint8)
+    rows[3, 208:] = torch.tensor([7, 9])  # the scale of all
+    rows[3, 192] = 5  # the first of 16 scales
+    rows[3, 13] = 0x0B  # column 13 of part 0, its lower four bits; 13 = 4·3 + 1
+    rows[3, 128 + 13] = 0b10  # the upper two
+    tile = packed("Q6_K", rows)
+    assert tile[6:8].tolist() == [7, 9] and int(tile[32 + 12]) == 5
+    words = tile[16 * 18 :].view(-1, 16, 4)[:, 3]  # of the numbers of row 3
+    # number 3 has the upper two bits of three words: 0x2B = 10 10 11
+    assert words[:3, 1].tolist() == [0b11 << 6, 0b10 << 6, 0b10 << 6]
+    assert words.count_nonzero() == 3
+
+
 def test_bytes_with_a_sign_are_stored_plus_128() -> None:
     rows = torch.zeros(16, 34, dtype=torch.uint8)
     rows[1, 2:6] = torch.tensor([0, 1, 127, 255], dtype=torch.uint8)

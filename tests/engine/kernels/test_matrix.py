@@ -10,7 +10,7 @@ import torch
 
 from clearhead.checkpoints.gguf.quantised import QuantisedTensor
 from clearhead.engine.engine import engine_runs_here
-from clearhead.engine.kernels.layouts import FIELDS, Layout
+from clearhead.engine.kernels.layouts import PIECES, Layout
 from clearhead.engine.kernels.matrix import FLOATS, NUMBERS
 from clearhead.engine.weights import pack_matrix
 from tests.shared.engine_steps import call, dequantised_vector, quantised_vector
@@ -22,10 +22,10 @@ TOKENS = 7
 
 
 def test_every_layout_has_a_product() -> None:
-    assert set(FIELDS) == {*NUMBERS, *FLOATS}
+    assert set(PIECES) == {*NUMBERS, *FLOATS}
 
 
-@pytest.mark.parametrize("kind", FIELDS)
+@pytest.mark.parametrize("kind", PIECES)
 def test_multiply_tile(kind: str) -> None:
     columns = 3 * max(Layout.of(kind).length, 32)
     weight = QuantisedTensor(random_blocks(kind, 32, columns, seed=3), kind)

@@ -31,8 +31,8 @@ def test_queries_keys_and_values(normalised: bool) -> None:
     heads = HEADS + KV_HEADS
     call("rotate_and_store", prepared.address, prepared.attention, 0, 2 * heads)
     call("rotate_and_store", prepared.address, prepared.attention, 2 * heads, 3 * heads)
-    cache = prepared.runner._cache
-    assert cache is not None
+    assert prepared.runner._cache is not None
+    cache, _ = prepared.runner._cache.layers[0]
     attention = model.stack.blocks[0].attention
     for token, (row, position) in enumerate([(0, 130), (0, 131), (1, 33)]):
         numbers, after = before[token], prepared.memory("projected")[token]

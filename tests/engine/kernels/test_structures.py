@@ -30,4 +30,4 @@ def test_layouts_fit_into_each_other() -> None:
     assert structures.GROUP == 2 * structures.TILE == structures.COLUMNS
     assert structures.SCRATCH_BYTES % structures.LINE == 0
     parts = structures.SCORES_BYTES + structures.RESULTS_BYTES + structures.HIDDEN_BYTES
-    assert structures.SCRATCH_BYTES == parts == 2048 + 8192 + 8192
+    assert structures.SCRATCH_BYTES == parts == 2048 + 4 * 4160 + 8192

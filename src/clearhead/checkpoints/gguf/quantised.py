@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from jaxtyping import Int, UInt8
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.utils._pytree import tree_map_only
 
 from clearhead.checkpoints.gguf.dequantise import dequantise
@@ -105,7 +106,22 @@ class QuantisedTensor(Tensor):
         kept = nn.Parameter(found, self.requires_grad) if isinstance(self, nn.Parameter) else found
         return kept.__reduce_ex__(protocol)
 
-    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """What a forward asks for, answered before torch's dispatcher is asked.
+
+        The first time that a tensor class reaches the dispatcher, torch imports another half second
+        of itself. With a gradient for the matrix itself there is no way around it.
+        """
+        kwargs = kwargs or {}
+        if func in _READING and not (torch.is_grad_enabled() and _wants_gradient(args, kwargs)):
+            with torch._C.DisableTorchFunctionSubclass():
+                found = _READING[func](func, args, kwargs)
+            if found is not None:
+                return found
+        return torch._C._disabled_torch_function_impl(func, types, args, kwargs)
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]
@@ -127,6 +143,11 @@ class QuantisedTensor(Tensor):
                     hint="load the model with dtype=torch.float32 to change its weights.",
                 )
         return func(*_as_floats(args), **_as_floats(kwargs))
+
+
+def _wants_gradient(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    given = (*args, *kwargs.values())
+    return any(isinstance(one, QuantisedTensor) and one.requires_grad for one in given)
 
 
 _SAME = {torch.ops.aten.detach.default, torch.ops.aten.alias.default}
@@ -167,6 +188,50 @@ _ROWS: dict[Any, Callable[..., Tensor | None]] = {
     torch.ops.aten.select.int: _selected,
     torch.ops.aten.index.Tensor: _indexed,
     torch.ops.aten.slice.Tensor: _sliced,
+}
+
+
+# Functions that only read, each as (function, arguments, named arguments) → result or None.
+def _on_floats(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    return func(*_as_floats(args), **_as_floats(kwargs))
+
+
+def _looked_up(_func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Tensor | None:
+    """Only ``max_norm`` changes what is read; the other options are for gradients."""
+    if len(args) != 2 or kwargs.get("max_norm") is not None:
+        return None
+    return _embedding(args[1], args[0]) if isinstance(args[1], QuantisedTensor) else None
+
+
+def _part(_func: Any, args: Sequence[Any], _kwargs: dict[str, Any]) -> Tensor | None:
+    """``weight[3]``, ``weight[2:5]``, ``weight[[4, 0]]``: rows."""
+    weight, place = args
+    if isinstance(place, bool) or not isinstance(place, int | slice | list | Tensor):
+        return None
+    order = weight.order[place]
+    if isinstance(place, slice):
+        return QuantisedTensor(weight.blocks, weight.kind, order, weight.give_back)
+    found = unpacked(weight.blocks, weight.kind, order.flatten())
+    return found.view(*order.shape, weight.shape[1])
+
+
+_READING: dict[Any, Callable[[Any, Sequence[Any], dict[str, Any]], Any]] = {
+    functional.embedding: _looked_up,
+    Tensor.__getitem__: _part,
+    **dict.fromkeys(
+        (
+            functional.linear,
+            torch.ops.mkldnn._linear_pointwise,
+            torch.ops.mkldnn._linear_pointwise.default,
+            torch.matmul,
+            Tensor.matmul,
+            Tensor.__matmul__,
+            Tensor.__rmatmul__,
+            Tensor.double,
+            Tensor.float,
+        ),
+        _on_floats,
+    ),
 }
 
 

@@ -8,6 +8,7 @@ Read the modules in this order:
 ``threads``             work stealing: how threads divide the units of a phase
 ``products``            integer dot products, in the instructions of this processor
 ``numbers``             activation functions, quantisation of vectors
+``bit_moves``           where the bits of a block of 256 go
 ``layouts``             tiles: how the blocks of 16 rows lie in memory, for each kind
 ``interleaving``        blocks into tiles, and a row of a tile back into blocks
 ``weight_packing``      float32 matrices become quantised tiles

@@ -253,17 +253,15 @@ def attend_to_chunk(
 ) -> None:
     """Attend from every query row of a segment and key/value head to one chunk."""
     step, attention = step_at(step_address), attention_at(attention_address)
-    cross = attention.cross != 0
     start = integer_at(step.segment_starts + 8 * segment)
     stop = integer_at(step.segment_starts + 8 * (segment + 1))
     row = integer_at(step.rows + 8 * start)
     rows = (stop - start) * (step.heads // step.kv_heads)
-    keys = attention.keys + 2 * chunk * CHUNK * step.key_width
-    keys += row * (step.source_key_row if cross else step.key_row)
-    keys += kv_head * (step.source_key_head if cross else step.key_head)
-    values = attention.values + 2 * chunk * CHUNK * step.value_width
-    values += row * (step.source_value_row if cross else step.value_row)
-    values += kv_head * (step.source_value_head if cross else step.value_head)
+    place = chunk * CHUNK % attention.room
+    keys = attention.keys + row * attention.key_row + kv_head * attention.key_head
+    keys += 2 * place * step.key_width
+    values = attention.values + row * attention.value_row + kv_head * attention.value_head
+    values += 2 * place * step.value_width
     for index in range(0, rows, 4):
         attend_four(
             step_address, attention_address, start, rows, index, kv_head, chunk, keys, values,
@@ -296,10 +294,11 @@ def attend(step_address: int, attention_address: int, unit: int, scratch: int) -
 
 
 @njit(**INLINED)
-def merge_head(step: Any, attention: Any, token: int, head: int, target: int) -> None:
+def merge_head(step: Any, attention: Any, token: int, head: int, target: int) -> tuple[Any, Any]:
     """Merge the partial results of all chunks into one head's output.
 
-    The softmax of scores loses NaN, so a query that could make NaN makes the output NaN.
+    The softmax of scores loses NaN, so a query that could make NaN makes the output NaN. Returns
+    the largest score m and Σ exp(s − m): the log-sum-exp is m + log of the sum.
     """
     width = step.value_width
     first = key_start(step, attention, token) // CHUNK
@@ -325,6 +324,24 @@ def merge_head(step: Any, attention: Any, token: int, head: int, target: int) ->
     for column in range(0, width, TILE):
         address = target + 4 * column
         store_floats(address, multiply(load_floats(address), broadcast(factor)))
+    return largest, largest_of(total)
+
+
+@njit(**INLINED)
+def keep_head(
+    step: Any, attention: Any, token: int, head: int, mixed: int, largest: Any, total: Any
+) -> None:
+    """Keep a head's query, output, largest score and sum for whoever watches."""
+    key_width, value_width = step.key_width, step.value_width
+    target = attention.seen + (step.seen_first + token) * step.seen_row
+    target += 4 * head * (key_width + value_width + TILE)
+    query = query_at(step, token, head)
+    for i in range(0, key_width, TILE):
+        store_floats(target + 4 * i, load_floats(query + 4 * i))
+    for i in range(0, value_width, TILE):
+        store_floats(target + 4 * (key_width + i), load_floats(mixed + 4 * i))
+    put_float(target + 4 * (key_width + value_width), largest)
+    put_float(target + 4 * (key_width + value_width + 1), total)
 
 
 @part
@@ -335,7 +352,10 @@ def merge_token(
     step, attention = step_at(step_address), attention_at(attention_address)
     for head in range(step.heads):
         # the zeros that pad a head are overwritten by the next one
-        merge_head(step, attention, token, head, mixed + 4 * head * step.value_dim)
+        target = mixed + 4 * head * step.value_dim
+        largest, total = merge_head(step, attention, token, head, target)
+        if step.seen_row != 0:
+            keep_head(step, attention, token, head, target, largest, total)
     width = step.heads * step.value_dim
     groups = (width + GROUP - 1) // GROUP
     for i in range(width, GROUP * groups):

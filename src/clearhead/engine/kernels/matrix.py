@@ -19,6 +19,7 @@ from typing import Any
 from numba import njit, types
 
 from clearhead.engine.kernels import tile_groups as of
+from clearhead.engine.kernels.layouts import Layout
 from clearhead.engine.kernels.numbers import (
     FLOATS_AT,
     SPLIT_BYTES,
@@ -27,12 +28,13 @@ from clearhead.engine.kernels.numbers import (
     joined,
 )
 from clearhead.engine.kernels.parts import matrix_at, part
-from clearhead.engine.kernels.structures import GROUP
+from clearhead.engine.kernels.structures import GROUP, TILE
 from clearhead.kernels.compiling import INLINED, bound, compiled
 from clearhead.kernels.memory import (
     broadcast_float_at,
     broadcast_int_at,
     call_with_six,
+    keep_order,
     load_brain_floats,
     load_floats,
     load_halves,
@@ -136,30 +138,88 @@ def _with_power(template: Callable[..., Any], offset: int) -> Any:
 
 
 numbers_of, scales_of, add_group = of.q4_1_numbers, of.q4_1_scales, add_minimum
+common_of = of.nothing_common
+block_bytes = 0  # of 16 rows
+
+
+@njit(**INLINED)
+def clear(result: int, tokens: int) -> None:
+    """Set the totals of all tokens to 0."""
+    for token in range(tokens):
+        store_floats(result + 64 * token, no_floats())
+
+
+def add_to_all(
+    block: int, part: int, groups: int, group: int, vector: int, stride: int, tokens: int,
+    result: int,
+) -> None:  # fmt: skip
+    """Add the products with one group to the totals of all tokens, which are in memory."""
+    numbers, scales = numbers_of(block, part), scales_of(block, part, common_of(block))
+    for token in range(tokens):
+        total, source = load_floats(result + 64 * token), vector + token * stride
+        total = add_group(total, numbers, scales, source, groups, group)
+        store_floats(result + 64 * token, total)
+
+
+def add_part(
+    total: Any, block: int, part: int, common: Any, vector: int, groups: int, group: int
+) -> Any:
+    """Add the product with part ``part`` of a block to one token's total."""
+    numbers, scales = numbers_of(block, part), scales_of(block, part, common)
+    return add_group(total, numbers, scales, vector, groups, group + part)
 
 
 def multiply_numbers(
     tile: int, groups: int, vector: int, stride: int, tokens: int, result: int
 ) -> None:
-    """Multiply a tile of whole numbers with the vector of every token.
+    """Multiply a tile of blocks of 32 whole numbers with the vector of every token.
 
     A group is unpacked once for all tokens, whose totals wait in memory meanwhile.
     """
     if tokens == 1:
         total = no_floats()
         for group in range(groups):
-            numbers, scales = numbers_of(tile, group), scales_of(tile, group)
-            total = add_group(total, numbers, scales, vector, groups, group)
+            block = tile + block_bytes * group
+            total = add_part(total, block, 0, common_of(block), vector, groups, group)
         store_floats(result, total)
         return
-    for token in range(tokens):
-        store_floats(result + 64 * token, no_floats())
+    clear(result, tokens)
     for group in range(groups):
-        numbers, scales = numbers_of(tile, group), scales_of(tile, group)
-        for token in range(tokens):
-            total, source = load_floats(result + 64 * token), vector + token * stride
-            total = add_group(total, numbers, scales, source, groups, group)
-            store_floats(result + 64 * token, total)
+        block = tile + block_bytes * group
+        add_to_all(block, 0, groups, group, vector, stride, tokens, result)
+
+
+def multiply_large_blocks(
+    tile: int, groups: int, vector: int, stride: int, tokens: int, result: int
+) -> None:
+    """Multiply a tile of blocks of 256 whole numbers with the vector of every token.
+
+    For one token the eight parts are written out. Loads stay in order: the processor fetches memory
+    ahead of a loop only if it goes on in one direction.
+    """
+    if tokens == 1:
+        total = no_floats()
+        for group in range(0, groups, 8):
+            block = tile + block_bytes * (group // 8)
+            common = common_of(block)
+            total = add_part(total, block, 0, common, vector, groups, group)
+            total = add_part(total, block, 1, common, vector, groups, group)
+            keep_order()
+            total = add_part(total, block, 2, common, vector, groups, group)
+            total = add_part(total, block, 3, common, vector, groups, group)
+            keep_order()
+            total = add_part(total, block, 4, common, vector, groups, group)
+            total = add_part(total, block, 5, common, vector, groups, group)
+            keep_order()
+            total = add_part(total, block, 6, common, vector, groups, group)
+            total = add_part(total, block, 7, common, vector, groups, group)
+            keep_order()
+        store_floats(result, total)
+        return
+    clear(result, tokens)
+    for group in range(groups):
+        block = tile + block_bytes * (group // 8)
+        add_to_all(block, group % 8, groups, group, vector, stride, tokens, result)
 
 
 @njit(**INLINED)
@@ -220,6 +280,13 @@ NUMBERS: dict[str, tuple[Any, Any, Any]] = {
     "Q5_K": (of.q5_k_numbers, of.q5_k_scales, add_minimum),
     "Q6_K": (of.q6_k_numbers, of.q6_k_scales, _with_power(add_half_offsets, 32)),
 }
+COMMON = {
+    "Q2_K": of.scale_and_minimum_over_128,
+    "Q3_K": of.scale_in_common,
+    "Q4_K": of.scale_and_minimum_in_common,
+    "Q5_K": of.scale_and_minimum_in_common,
+    "Q6_K": of.scale_in_common,
+}
 FLOATS = {"F16": (load_halves, 32), "BF16": (load_brain_floats, 32), "F32": (load_floats, 64)}
 
 
@@ -232,11 +299,21 @@ def multiply_function(kind: str) -> int:
         load, size = FLOATS[kind]
         function = bound(multiply_floats, name, column_of=load, column_bytes=size)
     else:
-        numbers, scales, way = NUMBERS[kind]
-        function = bound(
-            multiply_numbers, name, numbers_of=numbers, scales_of=scales, add_group=way
-        )
+        function = _product_of_numbers(kind, name)
     return int(compiled(function, types.void(*[types.int64] * 6)).address)
+
+
+def _product_of_numbers(kind: str, name: str) -> Callable[..., Any]:
+    numbers, scales, way = NUMBERS[kind]
+    layout = Layout.of(kind)
+    common = {"common_of": COMMON.get(kind, of.nothing_common)}
+    ways = {"numbers_of": numbers, "scales_of": scales, "add_group": way} | common
+    inner = {
+        template.__name__: njit(**INLINED)(bound(template, f"{name}_{template.__name__}", **ways))
+        for template in (add_part, add_to_all)
+    }
+    template = multiply_numbers if layout.length == GROUP else multiply_large_blocks
+    return bound(template, name, block_bytes=TILE * layout.bytes, **common, **inner)
 
 
 @part

@@ -11,7 +11,13 @@ from numba import njit
 from clearhead.engine.kernels.matrix import multiply_tile
 from clearhead.engine.kernels.numbers import activated, quantise_group
 from clearhead.engine.kernels.parts import feed_forward_at, matrix_at, part, step_at
-from clearhead.engine.kernels.structures import BLOCK, GROUP, RESULTS_BYTES, UNIT_BYTES
+from clearhead.engine.kernels.structures import (
+    BLOCK,
+    GROUP,
+    RESULTS_BYTES,
+    TILE_RESULTS_BYTES,
+    UNIT_BYTES,
+)
 from clearhead.kernels.compiling import INLINED
 from clearhead.kernels.memory import load_floats, store_floats
 from clearhead.kernels.vectors import add, multiply
@@ -71,21 +77,29 @@ def add_projected_tiles(
 
 
 @part
-def hidden_tile(
-    step_address: int, layer_address: int, tile: int, inputs: int, results: int, units: int
+def hidden_tiles(
+    step_address: int, matrix_address: int, group: int, inputs: int, results: int
 ) -> None:
-    """Compute 16 hidden units, activation(gate) · up or activation(up), for each token."""
-    step, layer = step_at(step_address), feed_forward_at(layer_address)
+    """Two tiles of 16 rows, one after the other: memory is read on in one direction."""
+    step = step_at(step_address)
     stride, tokens = step.input_bytes, step.tokens
-    second = results + RESULTS_BYTES // 2
-    multiply_tile(layer.up, tile, inputs, stride, tokens, results)
-    if layer.gate != 0:
-        multiply_tile(layer.gate, tile, inputs, stride, tokens, second)
-    for token in range(tokens):
-        unit = biased(matrix_at(layer.up), tile, results + 64 * token)
+    multiply_tile(matrix_address, 2 * group, inputs, stride, tokens, results)
+    second = results + TILE_RESULTS_BYTES
+    multiply_tile(matrix_address, 2 * group + 1, inputs, stride, tokens, second)
+
+
+@part
+def hidden_unit(
+    step_address: int, layer_address: int, tile: int, up: int, gate: int, units: int
+) -> None:
+    """16 hidden units of each token out of its products: activation(gate) · up, or without a gate
+    activation(up)."""
+    step, layer = step_at(step_address), feed_forward_at(layer_address)
+    for token in range(step.tokens):
+        unit = biased(matrix_at(layer.up), tile, up + 64 * token)
         if layer.gate != 0:
-            gate = biased(matrix_at(layer.gate), tile, second + 64 * token)
-            unit = multiply(activated(gate, step.activation), unit)
+            gates = biased(matrix_at(layer.gate), tile, gate + 64 * token)
+            unit = multiply(activated(gates, step.activation), unit)
         else:
             unit = activated(unit, step.activation)
         store_floats(units + 128 * token, unit)
@@ -96,10 +110,14 @@ def hidden_group(
     step_address: int, layer_address: int, group: int, inputs: int, results: int
 ) -> None:
     """Compute and quantise 32 units of the hidden layer."""
-    step = step_at(step_address)
-    units = results + RESULTS_BYTES
-    hidden_tile(step_address, layer_address, 2 * group, inputs, results, units)
-    hidden_tile(step_address, layer_address, 2 * group + 1, inputs, results, units + 64)
+    step, layer = step_at(step_address), feed_forward_at(layer_address)
+    units, up, gate = results + RESULTS_BYTES, results, results + 2 * TILE_RESULTS_BYTES
+    hidden_tiles(step_address, layer.up, group, inputs, up)
+    if layer.gate != 0:
+        hidden_tiles(step_address, layer.gate, group, inputs, gate)
+    hidden_unit(step_address, layer_address, 2 * group, up, gate, units)
+    up, gate = up + TILE_RESULTS_BYTES, gate + TILE_RESULTS_BYTES
+    hidden_unit(step_address, layer_address, 2 * group + 1, up, gate, units + 64)
     for token in range(step.tokens):
         address = units + 128 * token
         vector = step.hidden + token * step.hidden_bytes

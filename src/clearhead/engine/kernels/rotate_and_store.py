@@ -92,13 +92,14 @@ def store_key_value(
     key = kv + 4 * kv_head * step.key_width
     value = kv + 4 * (step.kv_heads * step.key_width + kv_head * step.value_width)
     normalise_and_rotate(step, key, attention.key_norm, attention.rotary, position)
-    keys = attention.keys + row * step.key_row + kv_head * step.key_head
-    keys += 2 * (position // KEYS * KEYS * step.key_width + position % KEYS)
+    place = position % attention.room
+    keys = attention.keys + row * attention.key_row + kv_head * attention.key_head
+    keys += 2 * (place // KEYS * KEYS * step.key_width + place % KEYS)
     for i in range(step.key_width):
         put_half(keys + 2 * KEYS * i, float_at(key + 4 * i))
     unheld = broadcast(zero_or_nan_above(key, step.key_width, FROM_LARGEST_HALF))
-    values = attention.values + row * step.value_row + kv_head * step.value_head
-    values += 2 * (position // CHUNK * CHUNK * step.value_width + position % CHUNK * COLUMNS)
+    values = attention.values + row * attention.value_row + kv_head * attention.value_head
+    values += 2 * (place // CHUNK * CHUNK * step.value_width + place % CHUNK * COLUMNS)
     for column in range(0, step.value_width, COLUMNS):
         target, source = values + 2 * column * CHUNK, value + 4 * column
         store_halves(target, add(load_floats(source), unheld))

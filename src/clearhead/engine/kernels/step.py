@@ -99,7 +99,8 @@ def attention_layer(
         phase = rotate_and_store_all(step_address, attention_address, phase, thread, threads)
     phase = attend_all(step_address, attention_address, scratch, phase, thread, threads)
     inputs = step.inputs
-    if step.tokens == 1:
+    # Who watches gets one thread's result: a late thread may read what the next layer wrote.
+    if step.tokens == 1 and step.seen_row == 0:
         inputs = own_inputs
         merge_token(step_address, attention_address, 0, own, inputs)
     else:

@@ -19,7 +19,8 @@ LINE = 64  # bytes of a line of the processor's cache
 UNIT_BYTES = 24_576  # of weights in a unit of work: long to stream, short to wait for
 HEADS_PER_UNIT = 6  # query or key/value heads that are rotated in one unit of work
 SCORES_BYTES = 4 * 4 * CHUNK
-RESULTS_BYTES = 2 * BLOCK * TILE * 4
+TILE_RESULTS_BYTES = (BLOCK + 1) * TILE * 4  # no multiple of 4 kB, which would share cache lines
+RESULTS_BYTES = 4 * TILE_RESULTS_BYTES  # two tiles of two matrices
 HIDDEN_BYTES = BLOCK * GROUP * 4
 # Each thread has its own memory: scores, results of tiles, hidden units, then one token's floats.
 SCRATCH_BYTES = SCORES_BYTES + RESULTS_BYTES + HIDDEN_BYTES
@@ -39,7 +40,7 @@ class Matrix(ctypes.Structure):
 
     _fields_ = _integers(
         *("weights", "tiles", "groups", "tile_bytes", "multiply", "bias", "next", "all_tiles"),
-        *("fields", "block_bytes", "unpack", "unpack_count"),
+        *("pieces", "block_bytes", "unpack", "unpack_count"),
     )
 
 
@@ -53,8 +54,10 @@ class Attention(ctypes.Structure):
     """One attention: addresses of its norm, matrices and cache.
 
     ``after_norm`` 0: what the layer adds is not normalised. ``rotary`` 0: no rotation. ``window``
-    0: no sliding window. ``cross`` 1: cross-attention, keys
-    and values are those of the source.
+    0: no sliding window. ``cross`` 1: cross-attention, keys and values are those of the source.
+    The cache has room for ``room`` tokens of a row, in whole chunks; position p is stored at
+    p modulo room, so a window's cache may be shorter than its text. Its rows and heads are so many
+    bytes apart. ``seen`` is where queries and results go if somebody watches.
     """
 
     _fields_ = _integers(
@@ -69,7 +72,7 @@ class Attention(ctypes.Structure):
             "window",
             "cross",
         ),
-        *("keys", "values"),
+        *("keys", "values", "room", "key_row", "key_head", "value_row", "value_head", "seen"),
     )
 
 
@@ -90,9 +93,8 @@ class Step(ctypes.Structure):
             *("rms", "post_norm", "cross"),
             *("attentions", "feed_forwards", "embedding", "position_table", "embedding_norm"),
             *("final_norm", "head"),
-            # the cache: bytes from row to row and from head to head
-            *("key_row", "key_head", "value_row", "value_head"),
-            *("source_key_row", "source_key_head", "source_value_row", "source_value_head"),
+            # what a watch keeps: bytes of a token (0: nobody watches), place of the first token
+            *("seen_row", "seen_first"),
             # this call
             *("tokens", "ids", "rows", "positions", "segments", "segment_starts"),
             *("outputs", "output_tokens", "source_lengths", "chunks", "logits", "logits_row"),
@@ -120,8 +122,12 @@ class Pack(ctypes.Structure):
 
 
 class Interleave(ctypes.Structure):
-    """Rows of blocks to put into tiles: row i is row ``order[i]`` of the source, −1 is zeros."""
+    """Rows of blocks to put into tiles: row i is row ``order[i]`` of the source, −1 is zeros.
+
+    ``scratch`` has room for 16 blocks of each thread if words are put together anew; 0 otherwise.
+    """
 
     _fields_ = _integers(
-        *("source", "row_bytes", "order", "target", "tiles", "blocks", "block_bytes", "fields"),
+        *("source", "row_bytes", "order", "target", "tiles", "blocks", "block_bytes", "pieces"),
+        "scratch",
     )

@@ -1,8 +1,9 @@
 """One group of a tile, 32 columns of 16 rows: whole numbers from 0 to 255, scales and minima.
 
 ``…_numbers`` gives eight vectors, columns 4j … 4j + 3 of every row in the four bytes of a lane of
-vector j. ``…_scales`` gives two vectors of floats. Group g of a kind with blocks of 256 is part
-g % 8 of block g // 8; a block's bytes are those of its file, 16 rows at a time (see layouts.py).
+vector j. ``…_scales`` gives two vectors of floats. ``block`` is the address of a block of 16 rows
+(see layouts.py); a block of 256 has parts 0 … 7, and half-precision numbers that they have in
+``common``.
 """
 # numba's decorators have no types, and only LLVM knows the type of a vector.
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -15,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from clearhead.kernels.compiling import INLINED
-from clearhead.kernels.memory import load_halves, load_ints
+from clearhead.kernels.memory import keep_order, load_halves, load_ints
 from clearhead.kernels.vectors import (
     as_floats,
     broadcast,
@@ -30,6 +31,7 @@ from clearhead.kernels.vectors import (
 )
 
 NIBBLES, QUARTERS, SINGLE = 0x0F0F0F0F, 0x03030303, 0x01010101
+THREE, FIVE, SIX = 0x07070707, 0x1F1F1F1F, 0x3F3F3F3F  # so many bits of each byte
 ROW = 16  # a byte of a block is so many bytes of a tile
 OVER_128 = np.float32(1 / 128)
 
@@ -55,18 +57,9 @@ def sixteen_nibbles(where: int) -> Any:
 
 
 @njit(**INLINED)
-def bits_at(where: int, shift: int, bits: int) -> Any:
-    """32 bytes of each row: some bits of each byte."""
-    return (
-        masked(shifted_right(load_ints(where), shift), bits),
-        masked(shifted_right(load_ints(where + 64), shift), bits),
-        masked(shifted_right(load_ints(where + 128), shift), bits),
-        masked(shifted_right(load_ints(where + 192), shift), bits),
-        masked(shifted_right(load_ints(where + 256), shift), bits),
-        masked(shifted_right(load_ints(where + 320), shift), bits),
-        masked(shifted_right(load_ints(where + 384), shift), bits),
-        masked(shifted_right(load_ints(where + 448), shift), bits),
-    )
+def bits(vector: Any, shift: int, mask: int) -> Any:
+    """Some bits of every byte, moved down."""
+    return masked(shifted_right(vector, shift), mask)
 
 
 @njit(**INLINED)
@@ -98,61 +91,57 @@ def spread_bits(where: int) -> Any:
 
 # Blocks of 32.
 @njit(**INLINED)
-def q4_0_numbers(tile: int, group: int) -> Any:
+def q4_0_numbers(block: int, _part: int) -> Any:
     """Scale, 16 bytes."""
-    return sixteen_nibbles(tile + ROW * (18 * group + 2))
+    return sixteen_nibbles(block + ROW * 2)
 
 
 @njit(**INLINED)
-def q4_0_scales(tile: int, group: int) -> Any:
+def q4_0_scales(block: int, _part: int, _common: Any) -> Any:
     """A scale and no minimum."""
-    return load_halves(tile + ROW * 18 * group), no_floats()
+    return load_halves(block), no_floats()
 
 
 @njit(**INLINED)
-def q4_1_numbers(tile: int, group: int) -> Any:
+def q4_1_numbers(block: int, _part: int) -> Any:
     """Scale, minimum, 16 bytes."""
-    return sixteen_nibbles(tile + ROW * (20 * group + 4))
+    return sixteen_nibbles(block + ROW * 4)
 
 
 @njit(**INLINED)
-def q4_1_scales(tile: int, group: int) -> Any:
+def q4_1_scales(block: int, _part: int, _common: Any) -> Any:
     """Scale and minimum."""
-    block = tile + ROW * 20 * group
     return load_halves(block), load_halves(block + ROW * 2)
 
 
 @njit(**INLINED)
-def q5_0_numbers(tile: int, group: int) -> Any:
+def q5_0_numbers(block: int, _part: int) -> Any:
     """Scale, fifth bits, 16 bytes."""
-    block = tile + ROW * 22 * group
     return with_upper(sixteen_nibbles(block + ROW * 6), spread_bits(block + ROW * 2), 4)
 
 
 @njit(**INLINED)
-def q5_0_scales(tile: int, group: int) -> Any:
+def q5_0_scales(block: int, _part: int, _common: Any) -> Any:
     """A scale and no minimum."""
-    return load_halves(tile + ROW * 22 * group), no_floats()
+    return load_halves(block), no_floats()
 
 
 @njit(**INLINED)
-def q5_1_numbers(tile: int, group: int) -> Any:
+def q5_1_numbers(block: int, _part: int) -> Any:
     """Scale, minimum, fifth bits, 16 bytes."""
-    block = tile + ROW * 24 * group
     return with_upper(sixteen_nibbles(block + ROW * 8), spread_bits(block + ROW * 4), 4)
 
 
 @njit(**INLINED)
-def q5_1_scales(tile: int, group: int) -> Any:
+def q5_1_scales(block: int, _part: int, _common: Any) -> Any:
     """Scale and minimum."""
-    block = tile + ROW * 24 * group
     return load_halves(block), load_halves(block + ROW * 2)
 
 
 @njit(**INLINED)
-def q8_0_numbers(tile: int, group: int) -> Any:
+def q8_0_numbers(block: int, _part: int) -> Any:
     """Scale, 32 bytes, stored plus 128."""
-    where = tile + ROW * (34 * group + 2)
+    where = block + ROW * 2
     return (
         load_ints(where), load_ints(where + 64), load_ints(where + 128), load_ints(where + 192),
         load_ints(where + 256), load_ints(where + 320), load_ints(where + 384),
@@ -161,129 +150,166 @@ def q8_0_numbers(tile: int, group: int) -> Any:
 
 
 @njit(**INLINED)
-def q8_0_scales(tile: int, group: int) -> Any:
+def q8_0_scales(block: int, _part: int, _common: Any) -> Any:
     """A scale and no minimum."""
-    return load_halves(tile + ROW * 34 * group), no_floats()
+    return load_halves(block), no_floats()
 
 
-# Blocks of 256 in eight parts of 32, each with a scale and a minimum of six bits.
+# Blocks of 256 in eight parts of 32, whose bits are those of bit_moves.py.
 @njit(**INLINED)
-def six_bits(words: int, part: int, which: int) -> Any:
-    """Scale (``which`` 0) or minimum (1) of a part, out of twelve bytes of each row."""
-    own = load_ints(words + 64 * which)
-    if part < 4:
-        return as_floats(masked(shifted_right(own, 8 * part), 63))
-    shift = 8 * (part - 4)
-    upper = shifted_left(masked(shifted_right(own, shift + 6), 3), 4)
-    rest = masked(shifted_right(load_ints(words + 128), shift + 4 * which), 15)
-    return as_floats(either(rest, upper))
+def nothing_common(_block: int) -> Any:
+    """A block of 32 has one part."""
+    return no_floats(), no_floats()
 
 
 @njit(**INLINED)
-def scale_and_minimum(block: int, part: int) -> Any:
+def scale_in_common(block: int) -> Any:
+    """One scale, for both halves of a part."""
+    scale = load_halves(block)
+    return scale, scale
+
+
+@njit(**INLINED)
+def scale_and_minimum_in_common(block: int) -> Any:
+    """A scale, and a minimum that is subtracted."""
+    return load_halves(block), subtract(no_floats(), load_halves(block + ROW * 2))
+
+
+@njit(**INLINED)
+def scale_and_minimum_over_128(block: int) -> Any:
+    """A scale, and what −128·Σ is multiplied with."""
+    return load_halves(block), multiply(load_halves(block + ROW * 2), broadcast(OVER_128))
+
+
+@njit(**INLINED)
+def six_bits(words: int, index: int) -> Any:
+    """One of sixteen numbers of six bits in three words."""
+    if index == 15:
+        first, second = load_ints(words), load_ints(words + 64)
+        rest = masked(shifted_right(load_ints(words + 128), 26), 48)
+        both = either(shifted_right(first, 30), masked(shifted_right(second, 28), 12))
+        return as_floats(either(both, rest))
+    word = load_ints(words + 64 * (index // 5))
+    return as_floats(masked(shifted_right(word, 6 * (index % 5)), 63))
+
+
+@njit(**INLINED)
+def scale_and_minimum(block: int, part: int, common: Any) -> Any:
     """Scale and minimum of a part of a Q4_K or Q5_K block."""
-    scale = multiply(load_halves(block), six_bits(block + ROW * 4, part, 0))
-    minimum = multiply(load_halves(block + ROW * 2), six_bits(block + ROW * 4, part, 1))
-    return scale, subtract(no_floats(), minimum)
+    words = block + ROW * 4
+    scale = multiply(common[0], six_bits(words, 2 * part))
+    return scale, multiply(common[1], six_bits(words, 2 * part + 1))
 
 
 @njit(**INLINED)
-def q4_k_numbers(tile: int, group: int) -> Any:
-    """Scale, minimum, 12 bytes of scales and minima, 128 bytes."""
-    part = group % 8
-    where = tile + ROW * (144 * (group // 8) + 16 + 32 * (part // 2))
-    return bits_at(where, 4 * (part % 2), NIBBLES)
+def q4_k_numbers(block: int, part: int) -> Any:
+    """Scale, minimum, 3 words of scales and minima, then 4 words of each part."""
+    return sixteen_nibbles(block + ROW * (16 + 16 * part))
 
 
 @njit(**INLINED)
-def q4_k_scales(tile: int, group: int) -> Any:
+def q4_k_scales(block: int, part: int, common: Any) -> Any:
     """Scale and minimum."""
-    return scale_and_minimum(tile + ROW * 144 * (group // 8), group % 8)
+    return scale_and_minimum(block, part, common)
 
 
 @njit(**INLINED)
-def q5_k_numbers(tile: int, group: int) -> Any:
-    """Scale, minimum, 12 bytes of scales and minima, 32 bytes of fifth bits, 128 bytes."""
-    part, block = group % 8, tile + ROW * 176 * (group // 8)
-    numbers = bits_at(block + ROW * (48 + 32 * (part // 2)), 4 * (part % 2), NIBBLES)
-    return with_upper(numbers, bits_at(block + ROW * 16, part, SINGLE), 4)
+def q5_k_numbers(block: int, part: int) -> Any:
+    """Scale, minimum, 3 words of scales and minima, then 5 words of each part."""
+    where = block + ROW * (16 + 20 * part)
+    a, b, c = load_ints(where), load_ints(where + 64), load_ints(where + 128)
+    d, e = load_ints(where + 192), load_ints(where + 256)
+    fifth = either(bits(a, 5, 0x07070707), bits(b, 2, 0x18181818))
+    sixth = either(bits(c, 5, 0x07070707), bits(d, 2, 0x18181818))
+    seventh = either(bits(b, 4, 0x08080808), bits(d, 3, 0x10101010))
+    seventh = either(bits(e, 5, 0x07070707), seventh)
+    return (
+        masked(a, FIVE), masked(b, FIVE), masked(c, FIVE), masked(d, FIVE), masked(e, FIVE),
+        fifth, sixth, seventh,
+    )  # fmt: skip
 
 
 @njit(**INLINED)
-def q5_k_scales(tile: int, group: int) -> Any:
+def q5_k_scales(block: int, part: int, common: Any) -> Any:
     """Scale and minimum."""
-    return scale_and_minimum(tile + ROW * 176 * (group // 8), group % 8)
+    return scale_and_minimum(block, part, common)
 
 
-# Blocks of 256 in sixteen parts of 16: two scales to a group.
+# With two scales to a part, one for each 16 columns.
 @njit(**INLINED)
-def q6_k_numbers(tile: int, group: int) -> Any:
-    """128 bytes, 64 bytes of upper bits, 16 scales, scale of all."""
-    block, half, quarter = tile + ROW * 210 * (group // 8), group % 8 // 4, group % 4
-    lower = block + ROW * (64 * half + 32 * (quarter % 2))
-    numbers = bits_at(lower, 4 * (quarter // 2), NIBBLES)
-    upper = bits_at(block + ROW * (128 + 32 * half), 2 * quarter, QUARTERS)
-    return with_upper(numbers, upper, 4)
+def three_words(where: int) -> Any:
+    """Four vectors of six bits out of three: the last has the upper two bits of all."""
+    a, b, c = load_ints(where), load_ints(where + 64), load_ints(where + 128)
+    last = either(bits(a, 6, QUARTERS), bits(b, 4, 0x0C0C0C0C))
+    last = either(last, bits(c, 2, 0x30303030))
+    return masked(a, SIX), masked(b, SIX), masked(c, SIX), last
 
 
 @njit(**INLINED)
-def q6_k_scales(tile: int, group: int) -> Any:
+def q6_k_numbers(block: int, part: int) -> Any:
+    """Scale of all, 16 scales, then 6 words of each part."""
+    where = block + ROW * (18 + 24 * part)
+    first, second = three_words(where), three_words(where + 192)
+    keep_order()  # LLVM would load words of the next part before these
+    return (
+        first[0], first[1], first[2], first[3], second[0], second[1], second[2], second[3],
+    )  # fmt: skip
+
+
+@njit(**INLINED)
+def q6_k_scales(block: int, part: int, common: Any) -> Any:
     """Scales of columns 0 … 15 and 16 … 31."""
-    block, part = tile + ROW * 210 * (group // 8), group % 8
-    words, scale = load_ints(block + ROW * (192 + 4 * (part // 2))), load_halves(block + ROW * 208)
+    words, scale = load_ints(block + ROW * (2 + 4 * (part // 2))), common[0]
     first = divided_by_power(shifted_left(words, 24 - 16 * (part % 2)), 24)
     second = divided_by_power(shifted_left(words, 16 - 16 * (part % 2)), 24)
     return multiply(scale, as_floats(first)), multiply(scale, as_floats(second))
 
 
 @njit(**INLINED)
-def q3_k_numbers(tile: int, group: int) -> Any:
-    """32 bytes of third bits, 64 bytes, 12 bytes of scales, scale of all."""
-    block, part = tile + ROW * 110 * (group // 8), group % 8
-    numbers = bits_at(block + ROW * (32 + 32 * (part // 4)), 2 * (part % 4), QUARTERS)
-    return with_upper(numbers, bits_at(block, part, SINGLE), 2)
-
-
-@njit(**INLINED)
-def q3_k_scale(block: int, index: int) -> Any:
-    """Scale 0 … 15: four bits out of eight bytes, two more out of the next four, less 32."""
-    words = block + ROW * 96
-    lower = shifted_right(
-        load_ints(words + 64 * (index % 8 // 4)), 8 * (index % 4) + index // 8 * 4
-    )
-    upper = shifted_right(load_ints(words + 128), 8 * (index % 4) + index // 4 * 2)
-    both = either(masked(lower, 15), shifted_left(masked(upper, 3), 4))
-    number = subtract(as_floats(both), broadcast(np.float32(32)))
-    return multiply(load_halves(block + ROW * 108), number)
-
-
-@njit(**INLINED)
-def q3_k_scales(tile: int, group: int) -> Any:
-    """Scales of columns 0 … 15 and 16 … 31."""
-    block, part = tile + ROW * 110 * (group // 8), group % 8
-    return q3_k_scale(block, 2 * part), q3_k_scale(block, 2 * part + 1)
-
-
-@njit(**INLINED)
-def q2_k_numbers(tile: int, group: int) -> Any:
-    """16 bytes of scales and minima, 64 bytes, scale and minimum of all."""
-    block, part = tile + ROW * 84 * (group // 8), group % 8
-    return bits_at(block + ROW * (16 + 32 * (part // 4)), 2 * (part % 4), QUARTERS)
-
-
-@njit(**INLINED)
-def q2_k_part(block: int, index: int, which: int) -> Any:
-    """Scale (``which`` 0) or minimum (1) of part 0 … 15."""
-    words = shifted_right(load_ints(block + 64 * (index // 4)), 8 * (index % 4) + 4 * which)
-    return multiply(load_halves(block + ROW * (80 + 2 * which)), as_floats(masked(words, 15)))
-
-
-@njit(**INLINED)
-def q2_k_scales(tile: int, group: int) -> Any:
-    """Scales of columns 0 … 15 and 16 … 31, then what −128·Σ of each is multiplied with."""
-    block, part = tile + ROW * 84 * (group // 8), group % 8
+def q3_k_numbers(block: int, part: int) -> Any:
+    """Scale of all, 3 words of scales, then 3 words of each part."""
+    where = block + ROW * (14 + 12 * part)
+    a, b, c = load_ints(where), load_ints(where + 64), load_ints(where + 128)
+    sixth = either(bits(a, 6, QUARTERS), bits(b, 4, 0x04040404))
+    seventh = either(bits(b, 7, SINGLE), bits(c, 5, 0x06060606))
     return (
-        q2_k_part(block, 2 * part, 0), q2_k_part(block, 2 * part + 1, 0),
-        multiply(q2_k_part(block, 2 * part, 1), broadcast(OVER_128)),
-        multiply(q2_k_part(block, 2 * part + 1, 1), broadcast(OVER_128)),
+        masked(a, THREE), bits(a, 3, THREE), masked(b, THREE), bits(b, 3, THREE),
+        masked(c, THREE), bits(c, 3, THREE), sixth, seventh,
+    )  # fmt: skip
+
+
+@njit(**INLINED)
+def q3_k_scales(block: int, part: int, common: Any) -> Any:
+    """Scales of columns 0 … 15 and 16 … 31: six bits, less 32."""
+    words, offset = block + ROW * 2, broadcast(np.float32(32))
+    first = subtract(six_bits(words, 2 * part), offset)
+    second = subtract(six_bits(words, 2 * part + 1), offset)
+    return multiply(common[0], first), multiply(common[0], second)
+
+
+@njit(**INLINED)
+def q2_k_numbers(block: int, part: int) -> Any:
+    """Scale and minimum of all, 16 bytes of scales and minima, then 2 words of each part."""
+    where = block + ROW * (20 + 8 * part)
+    a, b = load_ints(where), load_ints(where + 64)
+    return (
+        masked(a, QUARTERS), bits(a, 2, QUARTERS), bits(a, 4, QUARTERS), bits(a, 6, QUARTERS),
+        masked(b, QUARTERS), bits(b, 2, QUARTERS), bits(b, 4, QUARTERS), bits(b, 6, QUARTERS),
+    )  # fmt: skip
+
+
+@njit(**INLINED)
+def q2_k_part(block: int, index: int, which: int, common: Any) -> Any:
+    """Scale (``which`` 0) or minimum (1) of half a part, 0 … 15."""
+    words = load_ints(block + ROW * 4 + 64 * (index // 4))
+    number = masked(shifted_right(words, 8 * (index % 4) + 4 * which), 15)
+    return multiply(common[which], as_floats(number))
+
+
+@njit(**INLINED)
+def q2_k_scales(block: int, part: int, common: Any) -> Any:
+    """Scales of columns 0 … 15 and 16 … 31, then what −128·Σ of each is multiplied with."""
+    return (
+        q2_k_part(block, 2 * part, 0, common), q2_k_part(block, 2 * part + 1, 0, common),
+        q2_k_part(block, 2 * part, 1, common), q2_k_part(block, 2 * part + 1, 1, common),
     )  # fmt: skip
