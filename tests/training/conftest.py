@@ -13,7 +13,7 @@ import pytest
 from clearhead.training.plan import Plan
 from clearhead.training.prepare import prepare
 from clearhead.training.settings import TrainingSettings
-from clearhead.training.task import Task
+from clearhead.training.tasks.task import Task
 
 WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "and", "some", "more")
 SMALL = {"model": 16, "layers": 2, "heads": 2, "feed_forward": 24, "context": 16}

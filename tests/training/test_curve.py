@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from xml.etree import ElementTree
 
 from clearhead.training.curve import POINTS_DRAWN, Curve
@@ -33,3 +34,24 @@ def test_svg_is_sound_and_escaped() -> None:
 def test_means_of_runs_of_steps() -> None:
     curve = Curve.from_log({"step": n, "loss": float(n)} for n in range(1, 2 * POINTS_DRAWN + 1))
     assert curve.training[0] == (2, 1.5)
+
+
+def test_everything_else_that_the_log_has() -> None:
+    heads = {"L0H0": {"entropy": 1.0, "score": 3.0, "first": 0.25}, "L0H1": {"entropy": 2.0}}
+    log: list[dict[str, Any]] = [
+        {"step": n, "loss": 5 - n / 100, "learning_rate": 0.01, "gradient": 1 / n}
+        for n in range(1, 401)
+    ]
+    log += [{"step": step, "validation": 2.0, "heads": heads} for step in (200, 400)]
+    curve = Curve.from_log(log)
+    assert [panel.title for panel in curve.panels] == [
+        "learning rate", "norm of the gradient", "entropy of each head, bits",
+        "largest score of each head", "weight on the first token, each head",
+    ]  # fmt: skip
+    assert curve.panels[2].lines == {
+        "L0H0": [(200, 1.0), (400, 1.0)],
+        "L0H1": [(200, 2.0), (400, 2.0)],
+    }
+    root = ElementTree.fromstring(curve.svg())
+    titles = [element.text for element in root.iter() if element.tag.endswith("title")]
+    assert titles.count("L0H0") == 3 and titles.count("L0H1") == 1

@@ -24,9 +24,9 @@ PATIENCE = 90.0  # seconds
 @pytest.mark.parametrize(
     ("program", "option", "said"),
     [
-        ("kills", "--kills", "12 kills"),
-        ("kills", "--signals", "7 signals"),
-        ("flips", "--flips", "11 flips"),
+        ("kills", "--kills", "7 kills"),
+        ("kills", "--signals", "4 signals"),
+        ("flips", "--flips", "5 flips"),
     ],
 )
 def test_bit_for_bit_as_undisturbed(program: str, option: str, said: str) -> None:

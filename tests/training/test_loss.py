@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from clearhead.models.config import ModelConfig
 from clearhead.models.heads import LanguageHead
-from clearhead.training.data.batch import IGNORED
+from clearhead.training.data.batches.batch import IGNORED
 from clearhead.training.loss import cross_entropy
 
 VOCAB, MODEL = 31, 7

@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 import torch
 
+import clearhead as ch
 from clearhead.errors import ClearheadError, ConfigError, InputError
-from clearhead.training.data.batch import Batch
+from clearhead.models.config_checks import DROPOUTS
+from clearhead.text.characters import CharacterTokenizer
+from clearhead.training.data.batches.batch import Batch
 from clearhead.training.events import Stepped, Validated
+from clearhead.training.initialisation import fresh_model
 from clearhead.training.loop import train_task
 from clearhead.training.objectives import objective_of
 from clearhead.training.options import check_begin, check_fields, check_used, resumed
@@ -21,7 +25,7 @@ from clearhead.training.prepare import prepare
 from clearhead.training.random_seed import seeded_for
 from clearhead.training.settings import TrainingSettings
 from clearhead.training.sizes import language_config
-from clearhead.training.task import Task
+from clearhead.training.tasks.task import Task
 from tests.training.conftest import SETTINGS, SMALL
 
 CONFIG = language_config("tiny", 11, layers=3)
@@ -52,6 +56,16 @@ def test_a_model_that_is_trained_further_keeps_its_shape(name: str, value: objec
     shown = "layers" if name == "model" else name
     with pytest.raises(InputError, match=rf"keeps its shape .*: {shown} is for a new model"):
         check_begin({"start_from": "smollm2", name: value})
+
+
+def test_dropouts_may_change_and_adapters_need_a_model() -> None:
+    dropouts = dict.fromkeys(set(DROPOUTS) - {"head_dropout"}, 0.1)
+    check_begin({"start_from": "smollm2", "model": dropouts})
+    with pytest.raises(InputError, match=r"keeps its shape .*: layers is for a new model"):
+        check_begin({"start_from": "smollm2", "model": dropouts | {"layers": 3}})
+    check_begin({"start_from": "smollm2", "settings": {"lora": 2}})
+    with pytest.raises(InputError, match="are for a model that was trained before"):
+        check_begin({"settings": {"lora": 2}})
 
 
 # What a model field becomes, and whatever else it needs.
@@ -170,6 +184,9 @@ SETTINGS_CHANGED: dict[str, dict[str, Any] | None] = {
     "seed": {"seed": 3}, "precision": {"precision": "bfloat16"},
     "accumulation": None,  # how much memory a step takes; the result is the same
     "checkpoint_minutes": None,  # how much is lost by a power cut
+    "freeze": {"freeze": "embeddings"}, "validation_tokens": {"validation_tokens": 16},
+    **dict.fromkeys(("lora", "lora_alpha", "lora_dropout", "lora_targets")),  # see below
+    "keep_every": None,  # which models are kept beside the result: test_saving.py
     "average": None,  # which checkpoints are kept and tried at the end: tested in test_loop.py
 }  # fmt: skip
 
@@ -195,9 +212,33 @@ def test_every_setting_changes_the_run(text_file: Path) -> None:
         assert losses(**fields) != (losses(**others) if others else plain), f"{name} is ignored"
 
 
+def test_every_setting_of_adapters_changes_the_run(text_file: Path, tmp_path: Path) -> None:
+    ch.save(fresh_model(language_config("tiny", 60, **SMALL), 3), tmp_path / "start",
+            CharacterTokenizer.from_texts([text_file.read_text()]))  # fmt: skip
+
+    def losses(**changes: Any) -> list[float]:
+        settings = {"steps": 3, "batch_tokens": 128, "learning_rate": 0.1, "warmup": 0} | changes
+        plan = Plan(texts=(str(text_file),), start_from=str(tmp_path / "start"), settings=settings)
+        task, made, _ = prepare(plan)
+        events = train_task(dataclasses.replace(task, sample=None), made)
+        return [event.loss for event in events if isinstance(event, Stepped)]
+
+    plain = losses(lora=2)
+    others: list[dict[str, Any]] = [
+        {"lora": None}, {"lora": 3}, {"lora_alpha": 9.0}, {"lora_dropout": 0.5},
+        {"lora_targets": "query"},
+    ]  # fmt: skip
+    for other in others:
+        assert losses(**{"lora": 2} | other) != plain, f"{other} is ignored"
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
+        ({"lora_alpha": 3.0}, "lora_alpha changes nothing without lora"),
+        ({"lora_targets": "query"}, "lora_targets changes nothing without lora"),
+        ({"lora_dropout": 0.5}, "lora_dropout changes nothing without lora"),
+        ({"lora": 2, "freeze": "embeddings"}, "freeze changes nothing beside lora"),
         ({"momentum": 0.5, "optimiser": "adamw"}, "momentum changes nothing while optimiser is ad"),
         ({"matrix_learning_rate": 0.5, "optimiser": "adamw"}, "matrix_learning_rate changes noth"),
         ({"cooldown": 0.5, "schedule": "cosine"}, "cooldown changes nothing while schedule is cos"),
@@ -224,7 +265,7 @@ def test_what_may_be_asked_of_a_run_that_has_begun() -> None:
 
 OTHERS: dict[str, Any] = {
     "texts": ("/b.txt",), "pairs": True, "validation": ("/c.txt",), "size": "tiny",
-    "tokenizer": "characters", "vocabulary": 300, "start_from": "smollm2",
+    "tokenizer": "characters", "vocabulary": 300, "start_from": "smollm2", "chats": True,
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import transformers
 
 import clearhead as ch
 from clearhead.errors import InputError
-from clearhead.training.events import Finished
+from clearhead.training.events import Finished, Validated
 from clearhead.training.loop import train_task
 from clearhead.training.plan import Plan
 from clearhead.training.prepare import check_buildable, prepare
@@ -160,13 +160,49 @@ def test_models_that_no_machine_can_build(fields: dict[str, int], message: str) 
         check_buildable(language_config("tiny", 11, **fields))
 
 
-def test_a_run_is_complete_in_itself(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lora", [None, 2])
+def test_a_run_is_complete_in_itself(
+    tmp_path: Path, lora: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Resuming needs neither the model that the run began with nor its tokenizer."""
     start = _decoder(tmp_path)
     text = tmp_path / "text.txt"
     text.write_text("abcdefgabcfedgab" * 40)
     given: dict[str, Any] = {"out": tmp_path / "run", "device": "cpu"}
     settings = {"batch_tokens": 100, "warmup": 1, "validate_every": 2}
-    list(train(text, start_from=start, steps=2, settings=settings, **given))
+    monkeypatch.chdir(tmp_path)
+    list(train(text, start_from=start.name, steps=2, settings=settings, lora=lora, **given))
     shutil.rmtree(start)
-    assert list(train(resume=True, steps=4, **given))[-1].step == 4
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    last = list(train(resume=True, steps=4, **given))[-1]
+    assert isinstance(last, Finished) and last.step == 4
+    assert ch.load(tmp_path / "run").config.layers == 1
+
+
+def test_the_start_competes_with_the_result(tmp_path: Path) -> None:
+    """Training that only makes it worse gives back the model as it was, and tells so."""
+    start = _decoder(tmp_path)
+    settings = {"batch_tokens": 100, "learning_rate": 50.0, "validate_every": 2, "warmup": 0}
+    events = list(train(["abcdefgabcfedgab" * 40], out=tmp_path / "run", start_from=start, steps=4,
+                        settings=settings))  # fmt: skip
+    validated = [event for event in events if isinstance(event, Validated)]
+    assert [event.step for event in validated] == [0, 2, 4]
+    finished = events[-1]
+    assert isinstance(finished, Finished) and finished.weights == "step 0"
+    assert finished.loss == validated[0].loss < validated[1].loss
+    kept = ch.load(start).model.state_dict()
+    for name, tensor in ch.load(tmp_path / "run").model.state_dict().items():
+        assert torch.equal(tensor, kept[name])
+
+
+def test_dropout_survives_saving_loading_and_going_on(tmp_path: Path) -> None:
+    start, texts = _decoder(tmp_path), ["abcdefgabcfedgab" * 40]
+    wanted = {"dropout": 0.25, "attention_dropout": 0.125, "activation_dropout": 0.5}
+    given: dict[str, Any] = {"steps": 1, "settings": {"batch_tokens": 100}}
+    list(train(texts, out=tmp_path / "one", start_from=start, model=wanted, **given))
+    list(train(texts, out=tmp_path / "two", start_from=tmp_path / "one", **given))
+    list(train(out=tmp_path / "two", resume=True, steps=2))
+    for folder in ("one", "two"):
+        config = ch.load(tmp_path / folder).config
+        assert {name: getattr(config, name) for name in wanted} == wanted

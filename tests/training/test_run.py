@@ -134,6 +134,7 @@ def test_leaving_early_closes_the_process_group(
     monkeypatch.setattr(
         "clearhead.training.run.train_task", lambda *_, **__: iter([Started, Stepped])
     )
+    monkeypatch.setattr(f"{group}.Processes.sum", lambda _, *values: list(values))
     events = train(TEXTS, **options(tmp_path / "run"))
     next(events)
     assert not closed

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import clearhead as ch
 from clearhead.errors import CheckpointError
 from clearhead.training.events import Event, Finished, Started, Stepped, Validated, Warned
 from clearhead.training.loop import train_task
@@ -122,3 +123,21 @@ def test_a_file_that_cannot_grow(make: Make, tmp_path: Path) -> None:
     events = list(train_task(*make(), folder=folder))
     assert isinstance(events[0], Started) and events[0].step == 4
     assert isinstance(events[-1], Finished)
+
+
+def test_models_that_are_kept_for_good(make: Make, tmp_path: Path) -> None:
+    """Each is the model as it was after its step, and the first one as it began."""
+    task, settings = make(keep_every=5)
+
+    def weights() -> dict[str, torch.Tensor]:
+        return {name: value.clone() for name, value in task.model.state_dict().items()}
+
+    at_step = [weights()]
+    for event in train_task(task, settings, folder=RunFolder(tmp_path)):
+        if isinstance(event, Stepped) and event.step % 5 == 0:
+            at_step.append(weights())
+    kept = sorted((tmp_path / "checkpoints").iterdir())
+    assert [path.name for path in kept] == ["step-00000000", "step-00000005", "step-00000010"]
+    for path, state in zip(kept, at_step, strict=True):
+        found = ch.load(path).model.state_dict()
+        assert all(torch.equal(found[name], value) for name, value in state.items())

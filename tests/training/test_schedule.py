@@ -75,12 +75,13 @@ def minutes_of(step_seconds: Callable[[float], float], validation: float = 0.0) 
     while pace is None or step < pace.total:
         seconds = step_seconds(now)
         now, step = now + seconds, step + 1
+        due = watch.due(now, running=1)
         watch.stepped(seconds)
-        if watch.due(now):
-            pace = watch.estimated(pace, step, now, validate_every=VALIDATE_EVERY, endings=2)
+        if due:
+            pace = watch.estimated(pace, step, now, validate_every=VALIDATE_EVERY, endings=1)
         if step % VALIDATE_EVERY == 0:
             now, watch.validation = now + validation, validation
-    return (now + 2 * validation) / 60
+    return (now + validation) / 60
 
 
 @pytest.mark.parametrize("validation", [0.0, 3.0])
@@ -95,6 +96,7 @@ def minutes_of(step_seconds: Callable[[float], float], validation: float = 0.0) 
         lambda now: 0.1 if now < 560 else 0.4,  # near the end
         lambda now: 0.4 if now < 560 else 0.1,
         lambda now: 0.2 + 0.15 * ((now * 7) % 1),
+        lambda now: 29.0,  # 5 % of the time: the last one may be too much
     ],
 )
 def test_a_run_takes_its_minutes(step_seconds: Callable[[float], float], validation: float) -> None:
@@ -119,9 +121,21 @@ def test_places_go_on() -> None:
     assert [pace.place(step) for step in (0, 37, 100)] == [0, 37, 100]
 
 
-def test_at_least_one_step_follows() -> None:
-    assert Pace.estimated(Pace(9), 7, seconds_per_step=3.0, left=-5.0).total == 8
+def test_where_the_time_is_over_no_step_follows() -> None:
+    assert Pace.estimated(Pace(9), 7, seconds_per_step=3.0, left=-5.0).total == 7
     assert Pace.estimated(None, 2, seconds_per_step=0.0, left=1.0).total > 1_000_000
+
+
+@pytest.mark.parametrize(("seconds", "steps"), [(50.0, 1), (29.0, 2), (20.0, 3), (500.0, 1)])
+def test_steps_that_take_most_of_the_time(seconds: float, steps: int) -> None:
+    watch, pace, step = Stopwatch(1.0), None, 0
+    while pace is None or step < pace.total:
+        step += 1
+        due = watch.due(step * seconds, running=1)
+        watch.stepped(seconds)
+        if due:
+            pace = watch.estimated(pace, step, step * seconds, validate_every=9, endings=1)
+    assert step == steps
 
 
 @pytest.mark.parametrize("fields", [(-1, 0, 0.0), (5, 7, 0.5), (5, -1, 0.5), (5, 3, 1.5)])

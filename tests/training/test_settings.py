@@ -37,10 +37,22 @@ def test_unknown_names_and_changes() -> None:
     assert (settings.steps, settings.minutes) == (None, 2.0)
 
 
+def test_texts_and_adapters() -> None:
+    settings = TrainingSettings(steps=3, freeze="embeddings, first 2", lora=4)
+    assert TrainingSettings.from_fields(vars(settings)) == settings
+    for field, value, wanted in (("freeze", 5, "freeze must be"), ("lora", 0, "lora must be"),
+                                 ("lora_targets", None, "lora_targets must be")):  # fmt: skip
+        with pytest.raises(ConfigError, match=wanted):
+            TrainingSettings.from_fields({"steps": 3, field: value})
+
+
+OPTIONAL = {
+    "patience": 2, "row": 5, "lora": 7, "lora_alpha": 11.0, "validation_tokens": 13,
+    "keep_every": 17,
+}  # fmt: skip
+FULL = vars(TrainingSettings.from_fields({"steps": 3} | OPTIONAL))
+
+
 def test_every_number_has_a_range() -> None:
-    numbers = {
-        name
-        for name, value in vars(TrainingSettings(steps=3, patience=2, row=5)).items()
-        if isinstance(value, int | float)
-    }
+    numbers = {name for name, value in FULL.items() if isinstance(value, int | float)}
     assert numbers | {"minutes"} == set(RANGES)

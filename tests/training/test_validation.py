@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from clearhead.training.data.batch import IGNORED, Batch
+from clearhead.training.data.batches.batch import IGNORED, Batch
 from clearhead.training.processes import ALONE, Processes
 from clearhead.training.validation import validation_loss
 

@@ -5,14 +5,14 @@
 ``plan``, ``settings``, ``sizes``         all values that decide the result of a run
 ``events``                                what a run reports
 ``data``                                  from texts to batches
-``prepare``, ``task``                     a plan becomes a model with its batches
+``prepare``, ``tasks``                    a plan becomes a model with its batches
 ``options``                               options that contradict each other or a run that has begun
 ``loop``, ``divergence``                  batch, loss, gradient, step; a loss that rises
 ``objectives``, ``loss``                  what is minimised; documents that share a row; chunks
 ``optimiser``, ``muon``, ``schedule``     how weights and learning rates change
 ``initialisation``, ``random_seed``       initial weights, reproducible random numbers
 ``precision``, ``processes``              bfloat16, the device, several processes, signals
-``validation``                            the loss on held-out texts
+``validation``, ``head_statistics``       the loss on held-out texts; what each head does there
 ``saving``, ``run_folder``                what a run saves and takes up again; its files
 ``curve``                                 the losses as a picture
 ``scale``                                 estimates for large runs
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from clearhead.training.divergence import DivergedError as DivergedError
     from clearhead.training.events import Event as Event
     from clearhead.training.events import Finished as Finished
+    from clearhead.training.events import Read as Read
     from clearhead.training.events import Sampled as Sampled
     from clearhead.training.events import Saved as Saved
     from clearhead.training.events import Started as Started
@@ -44,6 +45,7 @@ _HOMES = {
     "Event": "clearhead.training.events",
     "InUseError": "clearhead.training.run_folder.lock",
     "Finished": "clearhead.training.events",
+    "Read": "clearhead.training.events",
     "Sampled": "clearhead.training.events",
     "Saved": "clearhead.training.events",
     "Started": "clearhead.training.events",

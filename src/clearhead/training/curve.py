@@ -1,9 +1,13 @@
-"""The losses of a run as a picture: in text for a terminal, in SVG for everything else."""
+"""The losses of a run as a picture: in text for a terminal, in SVG for everything else.
+
+The SVG shows the rest of the log below them: learning rate, norm of the gradient, and of each head
+the entropy of its weights, its largest score and its weight on the first token, at each validation.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from xml.sax.saxutils import escape
@@ -12,7 +16,50 @@ from clearhead.visible import visible_text
 
 Points: TypeAlias = Sequence[tuple[int, float]]  # step, loss
 POINTS_DRAWN = 200
+PANEL_HEIGHT, PANELS_BESIDE, HUE = 150, 2, 210
+OF_STEPS = {"learning_rate": "learning rate", "gradient": "norm of the gradient"}
+OF_HEADS = {
+    "entropy": "entropy of each head, bits", "score": "largest score of each head",
+    "first": "weight on the first token, each head",
+}  # fmt: skip
 TRAINING, VALIDATION = "#9aa0a6", "#1a73e8"  # of its own: views/ comes later
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One small picture: a title, and lines over the steps by name."""
+
+    title: str
+    lines: Mapping[str, Points]
+
+    def svg(self, last: int, width: int, place: tuple[int, int]) -> str:
+        """As a part of an SVG picture; a line that is pointed at says its name."""
+        values = [value for points in self.lines.values() for _, value in points]
+        low, high = min(values), max(values)
+        high = high if high > low else low + 1.0
+        left, top, right, bottom = 60, 24, width - 20, PANEL_HEIGHT - 22
+        parts = [
+            f'<g transform="translate({place[0]} {place[1]})">',
+            f'<text x="{left}" y="14">{escape(self.title)}</text>',
+            f'<path d="M{left} {top}V{bottom}H{right}" stroke="#e0e0e0" fill="none"/>',
+        ]
+        for value, y in ((high, top + 8), (low, bottom)):
+            parts.append(f'<text x="{left - 8}" y="{y}" text-anchor="end">{value:.3g}</text>')
+        for number, (name, points) in enumerate(self.lines.items()):
+            spots = [
+                (
+                    left + step / last * (right - left),
+                    bottom - (v - low) / (high - low) * (bottom - top),
+                )
+                for step, v in points
+            ]
+            colour = (
+                f"hsl({HUE + 137 * number % 360} 60% 45%)" if len(self.lines) > 1 else VALIDATION
+            )
+            line = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
+            parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}">'
+                         f"<title>{escape(name)}</title></polyline>")  # fmt: skip
+        return "\n".join([*parts, "</g>"])
 
 
 @dataclass(frozen=True)
@@ -21,18 +68,20 @@ class Curve:
 
     training: Points
     validation: Points
+    panels: tuple[Panel, ...] = ()  # smaller pictures below
 
     @classmethod
     def from_log(cls, lines: Iterable[Mapping[str, Any]]) -> Curve:
         """From the lines of a run's log."""
         training: list[tuple[int, float]] = []
         validation: list[tuple[int, float]] = []
+        lines = list(lines)
         for line in lines:
             if "validation" in line:
                 validation.append((line["step"], line["validation"]))
             elif "loss" in line:
                 training.append((line["step"], line["loss"]))
-        return cls(_thinned(training), validation)
+        return cls(_thinned(training), validation, tuple(_panels(lines)))
 
     def text(self, width: int = 60, height: int = 10) -> str:
         """As lines of text: · a training loss, ● a validation loss."""
@@ -61,10 +110,11 @@ class Curve:
             y = top + (high - loss) / (high - low) * (bottom - top)
             return f"{x:.1f},{min(max(y, top), bottom):.1f}"
 
+        whole = height + PANEL_HEIGHT * -(-len(self.panels) // PANELS_BESIDE)
         parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {whole}" '
             'font-family="sans-serif" font-size="12">',
-            f'<rect width="{width}" height="{height}" fill="white"/>',
+            f'<rect width="{width}" height="{whole}" fill="white"/>',
             f'<text x="{left}" y="22" font-size="15">{escape(visible_text(title))}</text>',
         ]
         for tick in range(5):
@@ -86,6 +136,11 @@ class Curve:
             parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}"/>')
             x = right - (170 if name == "training" else 80)
             parts.append(f'<text x="{x}" y="22" fill="{colour}">{name}</text>')
+        for number, panel in enumerate(self.panels):
+            row, column = divmod(number, PANELS_BESIDE)
+            size = width // PANELS_BESIDE
+            place_of_panel = (size * column, height + PANEL_HEIGHT * row)
+            parts.append(panel.svg(last, size, place_of_panel))
         return "\n".join([*parts, "</svg>", ""])
 
     def _bounds(self) -> tuple[float, float, int]:
@@ -101,3 +156,19 @@ def _thinned(points: Points) -> Points:
     size = max(1, math.ceil(len(points) / POINTS_DRAWN))
     runs = (points[at : at + size] for at in range(0, len(points), size))
     return [(run[-1][0], sum(loss for _, loss in run) / len(run)) for run in runs]
+
+
+def _panels(lines: Sequence[Mapping[str, Any]]) -> Iterator[Panel]:
+    """The pictures that there is something to show in."""
+    for name, title in OF_STEPS.items():
+        points = [(line["step"], line[name]) for line in lines if name in line]
+        if points:
+            yield Panel(title, {title: _thinned(points)})
+    for name, title in OF_HEADS.items():
+        found: dict[str, list[tuple[int, float]]] = {}
+        for line in lines:
+            for head, numbers in line.get("heads", {}).items():
+                if name in numbers:
+                    found.setdefault(head, []).append((line["step"], numbers[name]))
+        if found:
+            yield Panel(title, found)

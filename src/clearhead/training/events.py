@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from clearhead.models.config import ModelConfig
+from clearhead.training.head_statistics import HeadStatistics
+
+
+@dataclass(frozen=True)
+class Read:
+    """The texts of a new run are read: ``done`` of ``total`` bytes. Short texts tell nothing.
+
+    First all of them are surveyed (lengths, copies), then a vocabulary is made, then they are
+    tokenised; ``total`` is 0 where it is unknown.
+    """
+
+    what: Literal["surveying", "making the vocabulary", "tokenising"]
+    done: int
+    total: int
 
 
 @dataclass(frozen=True)
@@ -19,6 +34,9 @@ class Started:
     batches_per_pass: int
     config: ModelConfig
     tokens: tuple[int, int] = (0, 0)  # of the training and the validation texts
+    trained: int | None = None  # parameters that change; fewer than all with freeze or lora
+    validated: int | None = None  # tokens that are predicted in each validation; None: all
+    held_out: str = ""  # what was held out of the texts; nothing is said when a run is resumed
 
 
 @dataclass(frozen=True)
@@ -32,15 +50,22 @@ class Stepped:
     rate: float  # share of the peak learning rate
     gradient: float  # its norm, before clipping
     total: int | None
+    learning_rate: float = 0.0  # AdamW's in this step
 
 
 @dataclass(frozen=True)
 class Validated:
-    """The mean loss of a validation token, without label smoothing."""
+    """The mean loss of a validation token, without label smoothing.
+
+    ``bits_per_byte`` is the loss by the length of the text, so that vocabularies compare. ``heads``
+    says of each head how it attends to the first batch: entropy, largest score, first token.
+    """
 
     step: int
     loss: float
     best: bool
+    bits_per_byte: float | None = None
+    heads: Mapping[str, HeadStatistics] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -93,4 +118,6 @@ class Warned:
     hint: str | None = None
 
 
-Event: TypeAlias = Started | Stepped | Validated | Sampled | Saved | Stopped | Warned | Finished
+Event: TypeAlias = (
+    Read | Started | Stepped | Validated | Sampled | Saved | Stopped | Warned | Finished
+)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from clearhead.errors import InputError
-from clearhead.training.data.batch import Batch
+from clearhead.training.data.batches.batch import Batch
 from clearhead.training.divergence import check_finite, risen
 from clearhead.training.events import (
     Event,
@@ -24,6 +24,7 @@ from clearhead.training.events import (
     Validated,
     Warned,
 )
+from clearhead.training.head_statistics import HeadObserver, as_line
 from clearhead.training.objectives import objective_of
 from clearhead.training.optimiser import Optimiser, whole
 from clearhead.training.precision import mixed_precision
@@ -34,8 +35,9 @@ from clearhead.training.run_folder.progress import Progress
 from clearhead.training.saving import Saving
 from clearhead.training.schedule import Pace, Stopwatch, rate_factor
 from clearhead.training.settings import TrainingSettings
-from clearhead.training.task import Task
-from clearhead.training.validation import validation_loss
+from clearhead.training.tasks.parameters import train_only
+from clearhead.training.tasks.task import Task
+from clearhead.training.validation import bits_per_byte, validation_loss
 
 Stop = Callable[[], bool]
 
@@ -74,8 +76,8 @@ class Run:
     ) -> None:  # fmt: skip
         self.task, self.settings, self.processes, self.stop = task, settings, processes, stop
         self.device = next(task.model.parameters()).device
-        task.model.requires_grad_(True)
-        self.objective = objective_of(task.model)
+        train_only(task.model, settings)
+        self.objective = objective_of(task.model) if task.objective is None else task.objective
         self.wrapped: nn.Module = processes.wrap(self.objective, self.device)
         self.optimiser = Optimiser(task.model, settings)
         self.saving = Saving(task, settings, folder, self.optimiser, processes)
@@ -89,13 +91,17 @@ class Run:
         self.progress, warnings = self.saving.restore()
         self._start_clocks()
         yield from warnings
-        count = sum(parameter.numel() for parameter in self.task.model.parameters())
+        parameters = list(self.task.model.parameters())
         yield Started(
-            self.progress.step, self.progress.total, count,
+            self.progress.step, self.progress.total, sum(p.numel() for p in parameters),
             self.task.batches.batches_per_pass, self.task.model.config, self.task.tokens,
+            sum(p.numel() for p in parameters if p.requires_grad),
+            self.task.validated, self.task.held_out,
         )  # fmt: skip
         if self.progress.step == 0:
-            yield from self._save()
+            for note in self.task.notes:
+                yield Warned(0, note)
+            yield from self._begin()
         while True:
             if self._due() and not self._stops():
                 yield from self._validate()
@@ -105,9 +111,22 @@ class Run:
             if self._over():
                 break
             yield self._learn()
-            if self.save_now and not self._due():
+            if (self.save_now or self.saving.keeps(self.progress.step)) and not self._due():
                 yield from self._save()
         yield from self._finish()
+
+    def _begin(self) -> Iterator[Event]:
+        """The first checkpoint. A model that was trained before is validated first: the start
+        competes with what comes of it."""
+        began = time.perf_counter()
+        if self.task.further and self.task.validation and self.progress.best is None:
+            validated = self._validated_now()
+            if validated is None:
+                return  # stopped before it began
+            yield validated
+        yield from self._save()
+        if self.watch is not None:
+            self.watch.validation = time.perf_counter() - began
 
     # one step
 
@@ -131,8 +150,13 @@ class Run:
         check_finite(step + 1, loss=loss, norm_of_the_gradient=norm)
         self.optimiser.step()
         self.progress.stepped(loss)
-        stepped = Stepped(step + 1, loss, tokens, time.perf_counter() - began, factor, norm, total)
-        self.saving.log(step=step + 1, loss=loss, tokens=tokens, seconds=stepped.seconds)
+        rate = factor * self.settings.learning_rate
+        seconds = time.perf_counter() - began
+        stepped = Stepped(step + 1, loss, tokens, seconds, factor, norm, total, rate)
+        self.saving.log(
+            step=step + 1, loss=loss, tokens=tokens, seconds=seconds, learning_rate=rate,
+            gradient=norm,
+        )  # fmt: skip
         self._plan(stepped.seconds)
         return stepped
 
@@ -163,7 +187,8 @@ class Run:
         """Add the gradient of a part of the batch; its share of the mean loss of a token."""
         try:
             with self._precision():
-                loss: Tensor = self.wrapped(piece, self.settings.label_smoothing) / tokens
+                total: Tensor = self.wrapped(piece, self.settings.label_smoothing)
+                loss = total / max(1, tokens)  # texts of single tokens: nothing to predict
         except InputError:  # attention refuses NaN; here we know that the weights have it
             check_finite(self.progress.step + 1, loss=self._sum_of_weights())
             raise
@@ -204,7 +229,9 @@ class Run:
         if self.watch is None:
             return False
         recorded = self.saving.recorded
-        return self.progress.step + 1 in recorded or (not recorded and self.watch.due(self._now()))
+        return self.progress.step + 1 in recorded or (
+            not recorded and self.watch.due(self._now(), running=1)
+        )
 
     def _plan(self, seconds: float) -> None:
         """Estimate again after which step the minutes are over; or take what was decided before.
@@ -224,7 +251,7 @@ class Run:
         self.saving.log_pace(self.progress.pace)
 
     def _estimated(self, watch: Stopwatch, step: int) -> Pace:
-        endings = 3 if self.settings.average > 1 else 2  # the last one, the best, their mean
+        endings = 2 if self.settings.average > 1 else 1  # the last weights, the mean of several
         every = self.settings.validate_every
         return watch.estimated(
             self.progress.pace, step, self._now(), validate_every=every, endings=endings
@@ -262,25 +289,43 @@ class Run:
         """Validate, write a checkpoint, generate a sample."""
         began = time.perf_counter()
         if self.task.validation:
-            loss = self._validation_loss(self.stop if self.processes.count == 1 else never)
-            if loss is None:
+            validated = self._validated_now()
+            if validated is None:
                 return  # stopped: this validation comes first when the run continues
-            check_finite(self.progress.step, validation_loss=loss)
-            better = self.progress.validated(loss)
-            self.saving.log(step=self.progress.step, validation=loss)
-            yield Validated(self.progress.step, loss, better)
+            yield validated
         self.progress.reached(self.settings.average)
         yield from self._save()
         yield from self._sample()
         if self.watch is not None:
             self.watch.validation = time.perf_counter() - began
 
-    def _validation_loss(self, stop: Stop = never) -> float | None:
+    def _validated_now(self) -> Validated | None:
+        """Validate, and note how good it is; None if somebody stopped the run meanwhile."""
+        observer = HeadObserver()
+        loss = self._validation_loss(self.stop if self.processes.count == 1 else never, observer)
+        if loss is None:
+            return None
+        check_finite(self.progress.step, validation_loss=loss)
+        return self._validated(loss, self.progress.validated(loss), observer)
+
+    def _validated(self, loss: float, better: bool, observer: HeadObserver) -> Validated:
+        """Write a validation down: its loss, bits per byte, and what each head does."""
+        bits = bits_per_byte(loss, self.task.bytes_per_token)
+        heads = observer.by_name(self.task.model.config)
+        more: dict[str, Any] = {} if bits is None else {"bits_per_byte": bits}
+        more |= {"heads": as_line(heads)} if heads else {}
+        self.saving.log(step=self.progress.step, validation=loss, **more)
+        return Validated(self.progress.step, loss, better, bits, heads)
+
+    def _validation_loss(
+        self, stop: Stop = never, observer: HeadObserver | None = None
+    ) -> float | None:
         self.task.model.eval()
         objective = self.wrapped if self.processes.sharded else self.objective
         return validation_loss(
-            objective, self.task.validation, self.processes, self.device, self._precision(), stop
-        )
+            objective, self.task.validation, self.processes, self.device, self._precision(), stop,
+            observer,
+        )  # fmt: skip
 
     def _sample(self) -> Iterator[Event]:
         if self.task.sample is None or not self.processes.writes or self.processes.sharded:

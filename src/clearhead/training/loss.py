@@ -6,7 +6,7 @@ computed for a chunk of tokens at a time, together with their gradient, and then
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from jaxtyping import Float, Int
@@ -14,14 +14,16 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn import functional
 
-from clearhead.models.heads import LanguageHead
-from clearhead.training.data.batch import IGNORED
+from clearhead.checkpoints.gguf.quantised import QuantisedTensor
+from clearhead.models.heads import LanguageHead, MaskedHead
+from clearhead.training.data.batches.batch import IGNORED
 
 LOGITS_AT_ONCE = 1 << 22  # 16 MB in float32
+TokenHead: TypeAlias = LanguageHead | MaskedHead
 
 
 def cross_entropy(
-    head: LanguageHead,
+    head: TokenHead,
     embedding: Float[Tensor, "vocab model"],
     states: Float[Tensor, "row token model"],
     targets: Int[Tensor, "row token"],
@@ -52,6 +54,11 @@ def _loss(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
     )
 
 
+def _plain(tensor: Tensor) -> Tensor:
+    """Without a gradient; the blocks of a file are unpacked once, not for each chunk."""
+    return tensor.floats() if isinstance(tensor, QuantisedTensor) else tensor.detach()
+
+
 class _ChunkedLoss(torch.autograd.Function):
     """The gradient is computed in the forward pass, chunk by chunk: no logits are kept for it."""
 
@@ -61,15 +68,18 @@ class _ChunkedLoss(torch.autograd.Function):
         states: Tensor,
         targets: Tensor,
         embedding: Tensor,
-        head: LanguageHead,
+        head: TokenHead,
         smoothing: float,
         chunk: int,
         *weights: Tensor,
     ) -> Tensor:
         wants = any(ctx.needs_input_grad)
         names = [name for name, _ in head.named_parameters()]
-        leaves = [tensor.detach().requires_grad_(wants) for tensor in (embedding, *weights)]
-        totals = [torch.zeros_like(leaf) for leaf in leaves]
+        wanted = [ctx.needs_input_grad[2], *ctx.needs_input_grad[6:]]  # not of frozen ones
+        pairs = zip((embedding, *weights), wanted, strict=True)
+        leaves = [_plain(tensor).requires_grad_(wish) for tensor, wish in pairs]
+        learned = [leaf for leaf in leaves if leaf.requires_grad]
+        totals = [torch.zeros_like(leaf) for leaf in learned]
         to_states = torch.zeros_like(states) if wants else None
         loss = states.new_zeros((), dtype=torch.float32)
         for at in range(0, len(targets), chunk):
@@ -80,16 +90,17 @@ class _ChunkedLoss(torch.autograd.Function):
                 one = _loss(logits, targets[at : at + chunk], smoothing)
             loss += one.detach()
             if to_states is not None:
-                found = torch.autograd.grad(one, [part, *leaves], allow_unused=True)
+                found = torch.autograd.grad(one, [part, *learned], allow_unused=True)
                 to_states[at : at + chunk] = found[0]
                 for total, gradient in zip(totals, found[1:], strict=True):
                     if gradient is not None:
                         total += gradient
-        ctx.gradients = (to_states, totals)
+        ctx.gradients, ctx.wanted = (to_states, totals), wanted
         return loss
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        to_states, (to_embedding, *to_weights) = ctx.gradients
-        scaled = [tensor * gradients[0] for tensor in (to_states, to_embedding, *to_weights)]
-        return scaled[0], None, scaled[1], None, None, None, *scaled[2:]
+        to_states, totals = ctx.gradients[0], iter(ctx.gradients[1])
+        scaled = [next(totals) * gradients[0] if wish else None for wish in ctx.wanted]
+        first = None if to_states is None else to_states * gradients[0]
+        return first, None, scaled[0], None, None, None, *scaled[1:]

@@ -18,11 +18,14 @@ class Optimiser:
     """One or two optimisers behind one handle; their state has names, like the weights."""
 
     def __init__(self, model: nn.Module, settings: TrainingSettings) -> None:
-        self._names: dict[Tensor, str] = {
-            parameter: name for name, parameter in model.named_parameters()
-        }
+        trained = [  # the others are frozen
+            (name, parameter)
+            for name, parameter in model.named_parameters()
+            if parameter.requires_grad
+        ]
+        self._names: dict[Tensor, str] = {parameter: name for name, parameter in trained}
         self._parts: list[torch.optim.Optimizer] = []
-        matrices = [p for name, p in model.named_parameters() if _for_muon(name, p, settings)]
+        matrices = [p for name, p in trained if _for_muon(name, p, settings)]
         if matrices:
             muon = Muon(
                 matrices,
@@ -33,7 +36,9 @@ class Optimiser:
             )
             self._parts.append(muon)
         taken = set(matrices)
-        self._parts.append(_adamw([p for p in model.parameters() if p not in taken], settings))
+        rest = [parameter for _, parameter in trained if parameter not in taken]
+        if rest:
+            self._parts.append(_adamw(rest, settings))
         for part in self._parts:
             for group in part.param_groups:
                 group["peak"] = group["lr"]

@@ -10,6 +10,7 @@ from typing import Any
 
 from clearhead.errors import ConfigError, InputError
 from clearhead.models.config import ModelConfig
+from clearhead.models.config_checks import DROPOUTS
 from clearhead.training.plan import MODEL_FIELDS, SETTING_FIELDS, Plan
 from clearhead.training.settings import CHANGEABLE, LENGTH, TrainingSettings
 
@@ -45,6 +46,7 @@ NEEDED: dict[str, tuple[str, tuple[object, ...]]] = {  # option → the field th
     "position_offset": ("positions", ("learned",)),
     "norm_offset": ("norm", ("rms",)),
 }
+NEED_ADAPTERS = ("lora_alpha", "lora_dropout", "lora_targets")
 NEED_A_WINDOW = ("window_layers", "window_rotary_base")
 
 
@@ -67,8 +69,15 @@ def check_fields(model: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
 
 def check_begin(asked: Mapping[str, Any]) -> None:
     """Refuse options of a new run that contradict each other or are decided elsewhere."""
+    if asked.get("start_from") is None and asked.get("settings", {}).get("lora") is not None:
+        raise InputError(
+            "adapters (lora) are for a model that was trained before.",
+            hint="name it: --from MODEL (start_from=).",
+        )
     if asked.get("start_from") is not None:
         given = [name for name in OF_NEW_MODELS if asked.get(name)]
+        if set(asked.get("model", {})) <= set(DROPOUTS):
+            given = [name for name in given if name != "model"]
         if given:
             raise InputError(
                 f"a model that is trained further keeps its shape and its tokenizer: "
@@ -90,6 +99,13 @@ def check_used(asked: Mapping[str, Any], config: ModelConfig, settings: Training
             raise ConfigError(
                 f"{name} changes nothing while {needed} is {values[needed]}.",
                 hint=f"leave it out, or set {needed}={' or '.join(map(str, allowed))}.",
+            )
+        if name in NEED_ADAPTERS and settings.lora is None:
+            raise ConfigError(f"{name} changes nothing without lora.", hint="set lora=, too.")
+        if name == "freeze" and settings.lora is not None and given[name]:
+            raise ConfigError(
+                "freeze changes nothing beside lora: only the adapters are trained.",
+                hint="leave it out; lora_targets chooses the matrices that have adapters.",
             )
         if name in NEED_A_WINDOW and config.window is None:
             raise ConfigError(f"{name} changes nothing without a window.", hint="set window=, too.")
@@ -141,7 +157,8 @@ def _refusal(name: str, kept: object, value: object) -> InputError:
 def _names(asked: Mapping[str, Any], given: list[str]) -> list[str]:
     """The options by name; of ``model`` its fields."""
     plain = [name for name in given if name != "model"]
-    return plain + sorted(asked["model"] if "model" in given else [])
+    fields = set(asked.get("model", {})) - set(DROPOUTS)
+    return plain + sorted(fields if "model" in given else [])
 
 
 def _plain(config: ModelConfig) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from clearhead.errors import ConfigError, InputError
@@ -13,6 +13,7 @@ from clearhead.training.settings import TrainingSettings
 MODEL_FIELDS = {field.name for field in dataclasses.fields(ModelConfig)}
 SETTING_FIELDS = {field.name for field in dataclasses.fields(TrainingSettings)}
 STORED = {"texts": "texts.jsonl", "validation": "validation.jsonl"}  # in the run's folder
+STANDARD_INPUT = "-"  # in place of a path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,17 +27,25 @@ class Plan:
 
     texts: tuple[str, ...] = ()
     pairs: bool = False
+    chats: bool = False
     validation: tuple[str, ...] = ()  # files; none: a share of the texts is held out
     held_out: float = 0.1
+    field: str | None = None  # of JSON Lines, that holds the text
     size: str = "tiny"
     tokenizer: str = "bpe"
     vocabulary: int | None = None
     start_from: str | None = None
-    model: dict[str, Any] = field(default_factory=dict)
-    settings: dict[str, Any] = field(default_factory=dict)
+    model: dict[str, Any] = dataclasses.field(default_factory=dict)
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
     fingerprint: str | None = None  # of the data, so that a run continues on the same
 
     def __post_init__(self) -> None:
+        if self.chats and (self.pairs or not self.texts or self.start_from is None):
+            raise InputError(
+                "chats come from a file of JSON Lines, and train a model further that has a chat "
+                "template.",
+                hint="--from MODEL (start_from=) with --chats FILE; --pairs is something else.",
+            )
         if self.pairs and not self.texts:
             raise InputError("pairs come from two files, or from one with a tab in each line.")
         if not 0 < self.held_out <= 0.5:

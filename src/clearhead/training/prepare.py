@@ -2,37 +2,58 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from clearhead.checkpoints.load import Loaded, load
+from clearhead.checkpoints.adapters.base import Base
+from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.generation.beam_search import beam_search
 from clearhead.generation.generate import generate
+from clearhead.models import encoder as models
 from clearhead.models.build import build
 from clearhead.models.config import ModelConfig
 from clearhead.models.decoder import Decoder
 from clearhead.models.encoder_decoder import EncoderDecoder
 from clearhead.text.tokenizer import Tokenizer
+from clearhead.training.data.batches.packed import PackedBatches, in_order
+from clearhead.training.data.batches.pairs import Pair, PairBatches, pairs_in_order
+from clearhead.training.data.chats import read_chats
 from clearhead.training.data.corpus import python_reference, read_documents
-from clearhead.training.data.packed_batches import PackedBatches, in_order
-from clearhead.training.data.pair_batches import Pair, PairBatches, pairs_in_order
-from clearhead.training.data.source import Content, from_lines
-from clearhead.training.data.split import held_out
+from clearhead.training.data.language import (
+    changed_sources,
+    check_learned,
+    check_sizes,
+    language_corpora,
+    validation_told,
+)
+from clearhead.training.data.source import Chat, Content, from_lines
 from clearhead.training.data.text_pairs import held_out_pairs, read_pairs
-from clearhead.training.data.vocabulary import make_tokenizer
+from clearhead.training.data.tokens.data import TokenData
+from clearhead.training.data.tokens.encoder import Encoder
+from clearhead.training.data.tokens.file import TokenFile
+from clearhead.training.data.tokens.survey import EVERY, drained
+from clearhead.training.data.tokens.tokenising import tokenised
+from clearhead.training.data.vocabulary import VocabularySource, make_tokenizer
+from clearhead.training.events import Event, Read
 from clearhead.training.initialisation import fresh_model
 from clearhead.training.plan import STORED, Plan
 from clearhead.training.run_folder import RunFolder
 from clearhead.training.scale import physical_memory
 from clearhead.training.settings import TrainingSettings
 from clearhead.training.sizes import language_config, pairs_config
-from clearhead.training.task import Task
+from clearhead.training.tasks.chats import chat_task, held_out_chats
+from clearhead.training.tasks.encoders import check_masked, masked_task, sentence_task
+from clearhead.training.tasks.rows import row_length, validated_on
+from clearhead.training.tasks.start import base_of, start_of
+from clearhead.training.tasks.task import Task
 
 MANY_DOCUMENTS = 20  # from so many on, a token that begins each is worth learning
 PROMPT, WRITTEN = 8, 60  # tokens of a sample
@@ -47,16 +68,42 @@ def prepare(
     folder: RunFolder | None = None,
     content: Mapping[str, Content] | None = None,
 ) -> tuple[Task, TrainingSettings, str]:
+    """What :func:`preparing` returns, without its events."""
+    return drained(preparing(plan, device=device, folder=folder, content=content))
+
+
+def preparing(
+    plan: Plan,
+    *,
+    device: torch.device | str = "cpu",
+    folder: RunFolder | None = None,
+    content: Mapping[str, Content] | None = None,
+    tokens: Path | None = None,
+) -> Generator[Event, None, tuple[Task, TrainingSettings, str]]:
     """The task and settings of a plan, and the fingerprint of its data.
 
-    A run that is resumed has its tokenizer and its config in its ``folder``. ``content`` holds the
-    ``texts`` and the ``validation`` texts that are not yet in a file.
+    A run that has begun has its tokenizer, its tokens and its config in its ``folder``. ``content``
+    holds the ``texts`` and the ``validation`` texts that are not yet in a file. ``tokens`` is the
+    folder where the tokens of a new run go; they stay in memory if there is none.
     """
     settings = TrainingSettings.from_fields(dict(plan.settings))
-    make = _pairs_task if plan.pairs else _language_task
-    read = partial(_read, plan=plan, folder=folder, content=content or {})
-    task, ids = make(plan, settings, torch.device(device), folder, read)
-    fingerprint = hashlib.sha256(repr(ids).encode()).hexdigest()[:16]
+    place = torch.device(device)
+    task: Task
+    if plan.pairs or plan.chats:
+        read = partial(_read, plan=plan, folder=folder, content=content or {})
+        make = _pairs_task if plan.pairs else _chats_task
+        task, ids = make(plan, settings, place, folder, read)
+        fingerprint = hashlib.sha256(repr(ids).encode()).hexdigest()[:16]
+    else:
+        task, fingerprint = yield from _language_task(
+            plan, settings, place, folder, content or {}, tokens
+        )
+    some = validated_on(task.validation, settings)
+    task = dataclasses.replace(
+        task, validation=some, further=plan.start_from is not None,
+        base=_base(plan, settings, folder),
+        validated=None if some is task.validation else sum(batch.tokens for batch in some),
+    )  # fmt: skip
     if plan.fingerprint not in (None, fingerprint):
         raise InputError(
             "the texts, or the vocabulary made of them, are not those that the run began with.",
@@ -71,10 +118,13 @@ def _read(name: str, plan: Plan, folder: RunFolder | None, content: Mapping[str,
         return content[name]
     paths: tuple[str, ...] = getattr(plan, name)
     if folder is not None and paths == (STORED[name],):
-        return from_lines(folder.checked(paths[0]), pairs=plan.pairs)
+        stored = folder.checked(paths[0])
+        return read_chats([stored]) if plan.chats else from_lines(stored, pairs=plan.pairs)
     if plan.pairs:
         return read_pairs(paths)
-    return read_documents(paths) if paths else python_reference()
+    if plan.chats:
+        return read_chats(paths)
+    return read_documents(paths, field=plan.field) if paths else python_reference()
 
 
 def _language_task(
@@ -82,44 +132,83 @@ def _language_task(
     settings: TrainingSettings,
     device: torch.device,
     folder: RunFolder | None,
-    read: Callable[[str], list[str]],
-) -> tuple[Task, Any]:
-    documents = read("texts")
-    if plan.validation:
-        training, validation = documents, read("validation")
+    content: Mapping[str, Content],
+    tokens: Path | None,
+) -> Generator[Event, None, tuple[Task, str]]:
+    kept, held_out = None if folder is None else folder.tokens(), ""
+    if folder is not None and kept is not None:
+        model, tokenizer = _resumed(plan, settings, folder)
+        _check_decoder(model)
+        data = TokenData.open(kept)
+        data.check_ids(tokenizer.size)
+        yield from changed_sources(data, plan)
     else:
-        training, validation = held_out(documents, plan.held_out, settings.seed)
-    many = len(training) >= MANY_DOCUMENTS
-    model, tokenizer = _trainee(plan, settings, training, many, folder)
-    if not isinstance(model, Decoder):
-        raise InputError("texts train a decoder; this model is an encoder-decoder and wants pairs.")
-    learned, tried = (
-        [_document_ids(text, tokenizer, many) for text in texts] for texts in (training, validation)
-    )
-    _check_validation(sum(map(len, learned)), sum(map(len, tried)), "tokens")
-    context = row_length(model.config, settings, sum(map(len, learned)))
+        model, tokenizer, data, held_out = yield from _new_language_data(
+            plan, settings, folder, content, tokens
+        )
+    learned, tried = data.learned, data.held
+    if isinstance(model, models.Encoder):
+        masked = masked_task(model, tokenizer, (learned, tried), settings, device)
+        return dataclasses.replace(masked, held_out=held_out), data.fingerprint
+    context = row_length(model.config, settings, learned.total)
     rows: dict[str, int] = {"context": context, "batch_tokens": settings.batch_tokens}
+    validation = in_order(tried, **rows)
     task = Task(
         model.to(device),
         tokenizer,
         PackedBatches(learned, seed=settings.seed, **rows),
-        in_order(tried, **rows),
-        _text_sampler(model, tokenizer, tried[0], settings.seed),
-        (sum(map(len, learned)), sum(map(len, tried))),
+        validation,
+        _text_sampler(
+            model, tokenizer, _beginning(tried if len(tried) else learned), settings.seed
+        ),
+        (learned.total, tried.total),
+        data.bytes_per_token,
+        held_out=held_out,
     )
-    return task, (learned, tried)
+    return task, data.fingerprint
 
 
-def row_length(config: ModelConfig, settings: TrainingSettings, tokens: int) -> int:
-    """How many tokens a row has: ``row``, else as many as the context and a batch hold."""
-    if settings.row is not None and settings.row > config.context:
-        raise InputError(
-            f"a row of {settings.row} tokens is longer than the model's context of "
-            f"{config.context}.",
-            hint="--set row= (settings={'row': …}) of at most the context.",
-        )
-    wanted = settings.batch_tokens if settings.row is None else settings.row
-    return min(config.context, wanted, tokens - 1)
+def _new_language_data(
+    plan: Plan,
+    settings: TrainingSettings,
+    folder: RunFolder | None,
+    content: Mapping[str, Content],
+    tokens: Path | None,
+) -> Generator[Event, None, tuple[Any, Tokenizer, TokenData, str]]:
+    """Survey the texts, split them, make the vocabulary and the model, tokenise.
+
+    The last thing that is returned says what is held out.
+    """
+    with ExitStack() as stack:
+        corpora = yield from language_corpora(plan, settings.seed, content, tokens, stack)
+        first = corpora[0]
+        many = first.learned_documents >= MANY_DOCUMENTS
+        if first.corpus.size >= EVERY:
+            yield Read("making the vocabulary", 0, 0)
+        source = VocabularySource(first.texts, first.learned)
+        model, tokenizer = _trainee(plan, settings, source, many, folder)
+        _check_decoder(model)
+        encoder = Encoder(tokenizer, ends=many)
+        if isinstance(model, models.Encoder):  # each row of masked tokens has its own
+            encoder.before, encoder.after = [], []
+        data = yield from tokenised(corpora, encoder, tokens)
+    if isinstance(model, Decoder):
+        check_learned(data)
+    yield from validation_told(data, given=bool(plan.validation))
+    return model, tokenizer, data, "" if plan.validation else first.held_out
+
+
+def _beginning(tokens: TokenFile) -> list[int]:
+    """The first tokens of the first document: a prompt."""
+    return [int(id) for id in tokens[0][:PROMPT]]
+
+
+def _check_decoder(model: object) -> None:
+    """Texts train a decoder, or an encoder that predicts masked tokens."""
+    if isinstance(model, models.Encoder):
+        check_masked(model)
+    elif not isinstance(model, Decoder):
+        raise InputError("texts train a decoder; this model is an encoder-decoder and wants pairs.")
 
 
 def _pairs_task(
@@ -136,7 +225,9 @@ def _pairs_task(
         training, validation = held_out_pairs(pairs, plan.held_out, settings.seed)
     _check_validation(len(training), len(validation), "pairs")
     texts = [text for pair in training for text in pair]
-    model, tokenizer = _trainee(plan, settings, texts, True, folder)
+    model, tokenizer = _trainee(plan, settings, VocabularySource.of(texts), True, folder)
+    if isinstance(model, models.Encoder):
+        return sentence_task(model, tokenizer, (training, validation), settings, device)
     if not isinstance(model, EncoderDecoder):
         raise InputError("pairs train an encoder-decoder; this model is a decoder and wants texts.")
     eos, start = model.config.eos[0], model.config.start
@@ -157,14 +248,34 @@ def _pairs_task(
         pairs_in_order(tried, **rows),
         _pair_sampler(model, tokenizer, validation[0][0]),
         (_pair_tokens(learned), _pair_tokens(tried)),
+        sum(len(target.encode()) for _, target in validation) / sum(len(ids) for _, ids in tried),
     )
     return task, (learned, tried)
+
+
+def _chats_task(
+    plan: Plan,
+    settings: TrainingSettings,
+    device: torch.device,
+    folder: RunFolder | None,
+    read: Callable[[str], list[Chat]],
+) -> tuple[Task, Any]:
+    chats = read("texts")
+    if plan.validation:
+        training, validation = chats, read("validation")
+    else:
+        training, validation = held_out_chats(chats, plan.held_out, settings.seed)
+    _check_validation(len(training), len(validation), "chats")
+    model, tokenizer = _trainee(plan, settings, VocabularySource.of([]), True, folder)
+    if not isinstance(model, Decoder):
+        raise InputError(f"chats train a decoder; this model is an {model.config.kind}.")
+    return chat_task(model, tokenizer, (training, validation), settings, device)
 
 
 def _trainee(
     plan: Plan,
     settings: TrainingSettings,
-    texts: Sequence[str],
+    source: VocabularySource,
     many: bool,
     folder: RunFolder | None,
 ) -> tuple[Any, Tokenizer]:
@@ -172,9 +283,9 @@ def _trainee(
     if folder is not None:
         return _resumed(plan, settings, folder)
     if plan.start_from is not None:
-        return _loaded(plan.start_from)
+        return start_of(plan.start_from, plan.model, settings)
     tokenizer = make_tokenizer(
-        plan.tokenizer, texts, size=plan.vocabulary, add_bos=many and not plan.pairs,
+        plan.tokenizer, source, size=plan.vocabulary, add_bos=many and not plan.pairs,
         add_eos=plan.pairs,
     )  # fmt: skip
     config = (pairs_config if plan.pairs else language_config)(
@@ -188,11 +299,12 @@ def _resumed(plan: Plan, settings: TrainingSettings, folder: RunFolder) -> tuple
     """The model that the run's record describes; its weights come from a checkpoint."""
     config = ModelConfig.from_fields(folder.record().model)
     check_buildable(config)
-    if folder.checkpoints.steps():
+    if settings.lora is None and folder.checkpoints.steps():
         return build(config), folder.tokenizer()
     if plan.start_from is None:
         return fresh_model(config, settings.seed), folder.tokenizer()
-    model, _ = _loaded(plan.start_from)
+    base = plan.start_from if settings.lora is None else str(folder.base())
+    model, _ = start_of(base, plan.model, settings, folder.tokenizer())
     if model.config != config:
         raise InputError(
             f"{plan.start_from} is not the model that the run began with.",
@@ -201,11 +313,11 @@ def _resumed(plan: Plan, settings: TrainingSettings, folder: RunFolder) -> tuple
     return model, folder.tokenizer()
 
 
-def _loaded(name: str) -> tuple[Any, Tokenizer]:
-    loaded = load(name, dtype=torch.float32)  # weights that can be changed
-    if loaded.tokenizer is None:
-        raise InputError(f"{name} has no tokenizer, so texts mean nothing to it.")
-    return loaded.model, loaded.tokenizer
+def _base(plan: Plan, settings: TrainingSettings, folder: RunFolder | None) -> Base | None:
+    """The model that adapters are for; None where the whole model is trained."""
+    if settings.lora is None or plan.start_from is None:
+        return None
+    return base_of(plan.start_from, None if folder is None else folder.base())
 
 
 def check_buildable(config: ModelConfig) -> None:
@@ -239,12 +351,6 @@ def _special_ids(plan: Plan, tokenizer: Tokenizer, many: bool) -> dict[str, Any]
     return ids | ({"bos": specials.bos} if many else {})
 
 
-def _document_ids(text: str, tokenizer: Tokenizer, many: bool) -> list[int]:
-    """A document's ids; where there are many, the end is learned too."""
-    ids, eos = tokenizer.encode(text), tokenizer.specials.eos
-    return [*ids, eos] if many and eos is not None and ids[-1:] != [eos] else ids
-
-
 def _pair_ids(pairs: Sequence[tuple[str, str]], tokenizer: Tokenizer, eos: int) -> list[Pair]:
     """Sources as the tokenizer gives them; targets always end with the token that ends a text."""
     found: list[Pair] = []
@@ -263,11 +369,7 @@ def _check_validation(training: int, validation: int, what: str) -> None:
         raise InputError(
             "nothing is left to validate on.", hint="give more text, or texts for validation."
         )
-    if validation > training:
-        raise InputError(
-            f"the validation set is larger than the data: {validation} {what} against {training}.",
-            hint="were the two swapped?",
-        )
+    check_sizes(training, validation, what)
 
 
 def _text_sampler(

@@ -6,27 +6,45 @@ The command ``clearhead train`` is this function with a progress bar.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from clearhead.checkpoints.load import resolve
 from clearhead.errors import InputError
+from clearhead.training.data.chats import chat_source
 from clearhead.training.data.given import check_train
-from clearhead.training.data.source import Content, Given, Source, source_of, to_lines
+from clearhead.training.data.source import (
+    Content,
+    Given,
+    Source,
+    names_a_file,
+    source_of,
+    to_lines,
+)
 from clearhead.training.events import Event
 from clearhead.training.loop import never, train_task
 from clearhead.training.options import check_begin, check_fields, check_used, resumed
 from clearhead.training.plan import STORED, Plan
-from clearhead.training.prepare import prepare
+from clearhead.training.prepare import preparing
 from clearhead.training.processes import device_of, together
 from clearhead.training.run_folder import RunFolder
-from clearhead.training.settings import LENGTH
+from clearhead.training.settings import LENGTH, TrainingSettings
+from clearhead.training.tasks.task import Task
 
 DEFAULT_MINUTES = 1.5
 PAIR_SETTINGS = {"label_smoothing": 0.1}  # as in Vaswani et al. 2017, section 5.4
+FURTHER: dict[str, Any] = {  # a trained model changes little: small steps, straight down to 0
+    "optimiser": "adamw", "learning_rate": 1e-4, "matrix_learning_rate": 1e-3, "beta_2": 0.999,
+    "warmup": 10, "cooldown": 1.0, "floor": 0.0, "batch_tokens": 1024, "validate_every": 20,
+    "validation_tokens": 4096,
+}  # fmt: skip
+"""Settings of a model that is trained further, unless they are given."""
+ADAPTED: dict[str, Any] = {"learning_rate": 5e-4}
+"""The same for adapters, which begin at 0 and have further to go."""
 
 
 def train(
@@ -35,6 +53,7 @@ def train(
     out: str | Path = "trained",
     pairs: bool = False,
     validation: Given | None = None,
+    field: str | None = None,
     size: str | None = None,
     tokenizer: str | Path | None = None,
     vocabulary: int | None = None,
@@ -42,6 +61,9 @@ def train(
     steps: int | None = None,
     minutes: int | float | None = None,
     seed: int | None = None,
+    chats: bool = False,
+    lora: int | None = None,
+    freeze: str | Sequence[str] = (),
     device: str | torch.device = "auto",
     resume: bool = False,
     shard: bool = False,
@@ -57,33 +79,47 @@ def train(
     Args:
         texts: a path (``str`` or ``Path``) or a list of ``Path``: files and folders. A list of
             strings: the texts themselves, one document each. None: Python's own reference text.
+            Files may be compressed (gzip, bz2, xz); ``"-"`` is standard input.
         out: the folder of the run and of its result; it must be new or empty.
         pairs: train an encoder-decoder on pairs. ``texts`` is then a list of
             ``(source, target)`` strings, two ``Path`` of files that belong together line by line,
             or one file with a tab in each line.
         validation: texts to validate on, given as ``texts`` are; else a tenth is held out.
+        field: in files of JSON Lines (``.jsonl``), the field that holds the text; ``text`` unless
+            given.
         size: tiny, small, base, paper-base or paper-big; tiny unless given.
         tokenizer: bpe or characters, made from the texts; or a folder that has a tokenizer. bpe
             unless given.
         vocabulary: number of entries of a bpe vocabulary; chosen by the length of the texts.
         start_from: a model to train further (a name, folder or file, as for ``ch.load``). It keeps
-            its shape and its tokenizer: the three arguments above are refused beside it.
+            its shape and its tokenizer: the three arguments above are refused beside it. Decoders
+            learn from texts or chats, encoder-decoders from pairs, encoders with a head for masked
+            tokens from texts, and those that give embeddings from pairs of sentences. Rates are
+            lower than for a new model (:data:`FURTHER`).
         steps, minutes: the length of the run, in one of the two; 1.5 minutes unless given.
         seed: the random seed; 0 unless given.
+        chats: ``texts`` are chats, for a model with a chat template: a file of JSON Lines, or a
+            list of lists of messages. Only the answers are learned.
+        lora: train adapters of this rank instead of the weights (LoRA). The result is an adapter
+            in PEFT's files; ``ch.load`` adds it to its base.
+        freeze: parameters that stay as they are, as words or patterns: ``embeddings``,
+            ``first 4`` (layers), ``attention``, ``*.norm.*``.
         device: cpu, cuda, … or auto.
         resume: continue the run in ``out`` from its last checkpoint. ``steps`` or ``minutes``,
             counted from the beginning of the run, make it longer. Everything else stays as it
             began; a different value is refused.
         shard: under torchrun, shard the model over all processes (FSDP) instead of copying it.
-        model: fields of :class:`~clearhead.ModelConfig` that differ from the size's.
+        model: fields of :class:`~clearhead.ModelConfig` that differ from the size's; beside
+            ``start_from`` only the dropouts.
         settings: fields of :class:`~clearhead.training.settings.TrainingSettings`.
         stop: asked after each step. As soon as it is true, the run writes a checkpoint and ends
             with ``Stopped``. ``threading.Event().is_set`` will do;
             :class:`~clearhead.training.StopSignals` is true after Ctrl-C or SIGTERM.
 
     Yields:
-        ``Started``, then ``Stepped``, ``Validated``, ``Saved`` and ``Sampled`` as they happen, and
-        at last ``Finished``, whose ``folder`` holds the model: ``ch.load(folder)``; or ``Stopped``.
+        ``Read`` while long texts are read, ``Started``, then ``Stepped``, ``Validated``, ``Saved``
+        and ``Sampled`` as they happen, and at last ``Finished``, whose ``folder`` holds the model:
+        ``ch.load(folder)``; or ``Stopped``.
         ``Warned`` where something is wrong that does not stop the run.
 
     Raises:
@@ -105,16 +141,19 @@ def train(
     ['Started', 'Saved', 'Stepped', 'Stepped', 'Validated', 'Saved', 'Sampled', 'Finished']
     """
     check_train(locals())
-    pairs, resume, shard = bool(pairs), bool(resume), bool(shard)  # NumPy's, too
-    sources = {name: source_of(given, pairs=pairs)
+    pairs, resume, shard, chats = map(bool, (pairs, resume, shard, chats))  # NumPy's, too
+    sources = {name: chat_source(given) if chats else source_of(given, pairs=pairs)
                for name, given in (("texts", texts), ("validation", validation))}  # fmt: skip
-    chosen = _settings(settings or {}, steps=steps, minutes=minutes, seed=seed)
+    chosen = _settings(
+        settings or {}, steps=steps, minutes=minutes, seed=seed, lora=lora, freeze=_words(freeze)
+    )
     check_fields(model or {}, chosen)
     folder = RunFolder(out)
     asked: dict[str, Any] = {
         "texts": _paths("texts", sources), "validation": _paths("validation", sources),
-        "pairs": pairs, "size": size, "tokenizer": _name(tokenizer), "vocabulary": vocabulary,
-        "start_from": _name(start_from), "model": dict(model or {}), "settings": chosen,
+        "pairs": pairs, "chats": chats, "field": field, "size": size,
+        "tokenizer": _name(tokenizer), "vocabulary": vocabulary, "start_from": _name(start_from),
+        "model": dict(model or {}), "settings": chosen,
     }  # fmt: skip
     if resume:
         record = folder.record()
@@ -146,30 +185,52 @@ def _events(
     """Begin or continue the run; leaving the generator ends the lock and the group of processes."""
     with ExitStack() as stack:
         processes = stack.enter_context(together(device, sharded=shard))
-        if processes.writes and asked.resume:
-            stack.enter_context(folder.locked())
-        elif processes.writes:
-            folder.check_new()
-        task, settings, fingerprint = prepare(
-            asked.plan, device=device, folder=folder if asked.resume else None,
-            content=asked.content,
-        )  # fmt: skip
-        if not asked.resume:
-            check_used(asked.options, task.model.config, settings)
-            if processes.writes:  # only now: a run that cannot begin leaves nothing behind
+        if processes.writes and not asked.resume:
+            stack.enter_context(folder.beginning())
+            task, settings = yield from _begun(asked, folder, device)
+            processes.sum(0.0)  # now the others can open it
+        else:
+            if processes.writes:
                 stack.enter_context(folder.locked())
-                begun = dataclasses.replace(
-                    asked.plan, settings=dataclasses.asdict(settings), fingerprint=fingerprint
-                )
-                stored = {STORED[name]: to_lines(given) for name, given in asked.content.items()}
-                folder.begin(begun, task.model.config, task.tokenizer, stored)
+            if not asked.resume:
+                processes.sum(0.0)  # wait for the first process, which begins the run
+            plan = asked.plan if asked.resume else folder.record().plan
+            _check_content(asked, folder)
+            task, settings, _ = yield from preparing(plan, device=device, folder=folder)
         yield from train_task(task, settings, folder=folder, processes=processes, stop=stop)
+
+
+def _begun(
+    asked: _Asked, folder: RunFolder, device: torch.device
+) -> Generator[Event, None, tuple[Task, TrainingSettings]]:
+    """Begin a run: tokens, tokenizer, and at last the record."""
+    task, settings, fingerprint = yield from preparing(
+        asked.plan, device=device, content=asked.content, tokens=folder.new_tokens()
+    )
+    check_used(asked.options, task.model.config, settings)
+    begun = dataclasses.replace(
+        asked.plan, settings=dataclasses.asdict(settings), fingerprint=fingerprint
+    )
+    stored = {STORED[name]: to_lines(given) for name, given in asked.content.items()}
+    base = None if task.base is None else resolve(task.base.name)
+    folder.begin(begun, task.model.config, task.tokenizer, stored, base)
+    return task, settings
+
+
+def _check_content(asked: _Asked, folder: RunFolder) -> None:
+    """Texts that are given again for a run that has begun must be the same."""
+    for name, given in asked.content.items():
+        if folder.checked(STORED[name]).read_bytes() != to_lines(given).encode():
+            raise InputError(
+                "the texts are not those that the run began with.",
+                hint=f"leave {name} out to resume the run, or begin a new one.",
+            )
 
 
 def _new_plan(asked: Mapping[str, Any]) -> Plan:
     """The plan of a new run; its settings are complete once they are checked."""
     given = {name: value for name, value in asked.items() if value is not None}
-    return Plan(**given | {"settings": _with_defaults(asked["settings"], asked["pairs"])})
+    return Plan(**given | {"settings": _with_defaults(asked)})
 
 
 def _paths(name: str, sources: Mapping[str, Source]) -> tuple[str, ...]:
@@ -191,13 +252,28 @@ def _settings(settings: Mapping[str, object], **arguments: Any) -> dict[str, obj
     return all_of_them
 
 
-def _with_defaults(chosen: dict[str, object], pairs: bool) -> dict[str, object]:
-    length: dict[str, object] = {"minutes": DEFAULT_MINUTES}
+def _with_defaults(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings, with defaults that depend on what is trained."""
+    chosen: dict[str, Any] = asked["settings"]
+    defaults: dict[str, Any] = {"minutes": DEFAULT_MINUTES}
     if any(chosen.get(name) is not None for name in LENGTH):
-        length = {}
-    return (PAIR_SETTINGS if pairs else {}) | length | chosen
+        defaults = {}
+    if asked["start_from"] is not None:
+        defaults |= FURTHER
+    elif asked["pairs"]:
+        defaults |= PAIR_SETTINGS
+    if chosen.get("lora") is not None:
+        defaults |= ADAPTED
+    return defaults | chosen
+
+
+def _words(freeze: str | Sequence[str]) -> str | None:
+    return (freeze if isinstance(freeze, str) else ", ".join(freeze)) or None
 
 
 def _name(given: str | Path | None) -> str | None:
     """A name as it is; a path so that it is found from everywhere."""
-    return str(given.absolute()) if isinstance(given, Path) else given
+    made_here = given in (None, "bpe", "characters")  # kinds of tokenizers
+    if isinstance(given, Path) or (given is not None and not made_here and names_a_file(given)):
+        return str(Path(given).absolute())
+    return given

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from clearhead.checkpoints.adapters.adapter import Adapter
 from clearhead.errors import CheckpointError, InputError
 from clearhead.training.events import Saved, Warned
 from clearhead.training.optimiser import Optimiser, like, whole
@@ -20,7 +21,8 @@ from clearhead.training.run_folder.log import EMPTY
 from clearhead.training.run_folder.progress import Facts, LogPosition, Progress
 from clearhead.training.schedule import Pace
 from clearhead.training.settings import CHANGEABLE, LENGTH, TrainingSettings
-from clearhead.training.task import Task
+from clearhead.training.tasks.parameters import adapters_of
+from clearhead.training.tasks.task import Task
 
 NEWEST = 2  # checkpoints that are always kept: if the last is damaged, there is another
 Restored = tuple[Progress, list[Warned]]
@@ -56,14 +58,30 @@ class Saving:
         best = [] if progress.best is None else [progress.best[1]]
         newest = self.folder.checkpoints.steps()[-NEWEST:]
         self.folder.checkpoints.keep([*newest, *progress.milestones, *best])
-        self.folder.publish(self.task.model.config, weights, self.task.tokenizer)
+        self._publish(self.folder, weights)
+        if self.keeps(progress.step):
+            self.folder.keep(progress.step)
         yield Saved(progress.step, path)
+
+    def _publish(self, folder: RunFolder, weights: dict[str, Tensor]) -> None:
+        """Put the model, or its adapters, where ``load`` finds them."""
+        model, tokenizer = self.task.model, self.task.tokenizer
+        if self.task.base is None:
+            folder.publish(model.config, weights, tokenizer)
+            return
+        adapter = Adapter(adapters_of(model), self.task.base, self.settings.lora_dropout)
+        folder.publish_adapter(model.config, adapter, tokenizer)
+
+    def keeps(self, step: int) -> bool:
+        """True if the model of this step is to be kept for good."""
+        every = self.settings.keep_every
+        return every is not None and step % every == 0
 
     def log_pace(self, pace: Pace) -> None:
         """Write down what was decided: if the steps after it are lost, they are done again so."""
         self.log(step=pace.step, total=pace.total, done=pace.done)
 
-    def log(self, **line: int | float) -> None:
+    def log(self, **line: Any) -> None:
         """Add a line to the log."""
         if self.folder is not None and self.processes.writes:
             with self.folder.explained():
@@ -167,14 +185,18 @@ class Saving:
 
     # weights
 
-    def weights(self) -> dict[str, Tensor]:
-        """Every parameter as it is now, whole, on the CPU."""
+    def _kept(self) -> dict[str, nn.Parameter]:
+        """The parameters that a checkpoint holds: all, or with a base those of the adapters."""
         named = self.task.model.named_parameters()
-        return {name: whole(parameter).cpu().clone() for name, parameter in named}
+        return {name: p for name, p in named if self.task.base is None or p.requires_grad}
+
+    def weights(self) -> dict[str, Tensor]:
+        """Every parameter that is kept as it is now, whole, on the CPU."""
+        return {name: whole(p).cpu().clone() for name, p in self._kept().items()}
 
     def take(self, weights: dict[str, Tensor]) -> None:
-        """Set every parameter of the model."""
-        named = dict(self.task.model.named_parameters())
+        """Set every parameter that is kept."""
+        named = self._kept()
         wanted = {name: (tuple(p.shape), p.dtype) for name, p in named.items()}
         found = {name: (tuple(t.shape), t.dtype) for name, t in weights.items()}
         if wanted != found:
@@ -204,31 +226,33 @@ class Saving:
             return chosen, loss, warnings
         self.processes.sum(0.0)  # wait until the last checkpoint is there
         weights = self.weights()
-        for name, read in self._candidates(progress):
+        for name, known, read in self._candidates(progress):
             try:
                 candidate = read()
             except CheckpointError as error:
                 warnings.append(Warned(progress.step, f"{error.message} {name} is left out."))
                 continue
             self.take(candidate)
-            found = validation_loss()
+            found = validation_loss() if known is None else known
             if found <= loss:
                 chosen, loss, weights = name, found, candidate
         self.take(weights)
         weights = self.weights()  # all processes take part
         if self.processes.writes:
-            self.folder.publish(self.task.model.config, weights, self.task.tokenizer)
+            self._publish(self.folder, weights)
         return chosen, loss, warnings
 
     def _candidates(
         self, progress: Progress
-    ) -> Iterator[tuple[str, Callable[[], dict[str, Tensor]]]]:
+    ) -> Iterator[tuple[str, float | None, Callable[[], dict[str, Tensor]]]]:
+        """Weights by name, with their validation loss where it is known."""
         assert self.folder is not None and progress.best is not None and progress.loss is not None
         checkpoints, best, steps = self.folder.checkpoints, progress.best, progress.milestones
         if best[0] < progress.loss:
-            yield f"step {best[1]}", lambda: checkpoints.read(best[1]).weights
+            yield f"step {best[1]}", best[0], lambda: checkpoints.read(best[1]).weights
         if len(steps) > 1 and self.settings.average > 1:
-            yield f"mean of steps {steps[0]} … {steps[-1]}", lambda: averaged(checkpoints, steps)
+            name = f"mean of steps {steps[0]} … {steps[-1]}"
+            yield name, None, lambda: averaged(checkpoints, steps)
 
 
 def _pace(line: dict[str, Any]) -> Pace | None:

@@ -58,12 +58,12 @@ class Pace:
     ) -> Pace:
         """The pace after ``step`` steps, if a step takes so long and ``left`` seconds are left.
 
-        At least one step follows.
+        No step follows where the time is over.
 
         >>> Pace.estimated(None, 20, seconds_per_step=0.5, left=40.0)
         Pace(total=100, step=20, done=0.2)
         """
-        total = step + max(1, round(left / max(seconds_per_step, 1e-9)))
+        total = step + max(0, round(left / max(seconds_per_step, 1e-9)))
         if before is None or before.total <= step:
             return cls(total, step, step / total)
         return cls(total, step, min(1.0, before.place(step) / before.total))
@@ -87,17 +87,21 @@ class Stopwatch:
         self.steps += 1
         self.seconds += seconds
 
-    def due(self, now: float) -> bool:
-        """True if it is time for an estimate, ``now`` seconds after this life of the run began."""
-        if self.steps == 0:
+    def due(self, now: float, running: int = 0) -> bool:
+        """True if it is time for an estimate, ``now`` seconds after this life of the run began.
+
+        ``running`` is 1 while a step is under way that is not counted yet.
+        """
+        done, left = self.steps + running, self.limit - self.before - now
+        if done == 0:
             return False
         if self.estimated_at is None:
-            enough = self.steps >= MEASURED_STEPS or now >= MEASURED_SHARE * self.limit
-            return self.steps >= 2 and enough
-        if self.steps >= self.expected:  # the last step: only if far too much time is left
-            return self.limit - self.before - now > AGAIN * self.limit
+            enough = done >= MEASURED_STEPS or now >= MEASURED_SHARE * self.limit
+            return (done >= 2 and enough) or left <= now / done  # no time for a second one
+        if done >= self.expected:  # the last step: only if far too much time is left
+            return left > AGAIN * self.limit
         late = now - self.estimated_at >= AGAIN * self.limit
-        return late or self.steps >= max(PART, self.expected // PART)
+        return late or done >= max(PART, self.expected // PART)
 
     def estimated(
         self, pace: Pace | None, step: int, now: float, *, validate_every: int, endings: int

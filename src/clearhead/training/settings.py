@@ -33,6 +33,12 @@ class TrainingSettings:
     batch_tokens: int = 2048
     row: int | None = None  # tokens of a row of text; else as many as the context and a batch hold
     accumulation: int = 1
+    # which parameters are trained
+    freeze: str = ""  # words and patterns, with commas between (training/parameters.py)
+    lora: int | None = None  # rank of adapters, which alone are trained then
+    lora_alpha: float | None = None  # adapters are multiplied with alpha / rank; else 2
+    lora_dropout: float = 0.0
+    lora_targets: str = "all"  # matrices of the layers, as in freeze
     # optimiser and schedule
     optimiser: OptimiserName = "muon"
     learning_rate: float = 2e-3  # AdamW's
@@ -49,7 +55,9 @@ class TrainingSettings:
     label_smoothing: float = 0.0
     # validation, checkpoints, random seed
     validate_every: int = 100
+    validation_tokens: int | None = None  # at most so many are validated on; else all held out
     checkpoint_minutes: float = 5.0  # between checkpoints, apart from those of validations
+    keep_every: int | None = None  # steps after which the model is kept in a folder of its own
     average: int = 1  # checkpoints that are kept and, at the end, averaged
     seed: int = 0
     precision: Precision = "auto"
@@ -90,8 +98,17 @@ def check_values(fields: Mapping[str, Any]) -> None:
                 raise ConfigError(
                     f"{name} is one of {', '.join(get_args(NAMES[name]))}; got {shown(value)}."
                 )
+        elif name in TEXTS:
+            _check_text(name, value)
         elif value is not None or name not in OPTIONAL:
             _check_number(name, value)
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        raise ConfigError(f"{name} must be a text, with commas; got {shown(value)}.")
+    if any("\ud800" <= sign <= "\udfff" for sign in value):
+        raise ConfigError(f"{name} holds half a character (a lone surrogate): {shown(value)}.")
 
 
 def _number(name: str, value: Any) -> Any:
@@ -118,10 +135,14 @@ NAMES: dict[str, Any] = {
     "schedule": ScheduleName,
     "precision": Precision,
 }
-OPTIONAL = {"steps", "minutes", "patience", "row"}
+TEXTS, LONGEST_TEXT = ("freeze", "lora_targets"), 10_000
+OPTIONAL = {
+    "steps", "minutes", "patience", "row", "lora", "lora_alpha", "validation_tokens",
+    "keep_every",
+}  # fmt: skip
 WHOLE = {
     "steps", "patience", "batch_tokens", "row", "accumulation", "warmup", "validate_every",
-    "average", "seed",
+    "average", "seed", "lora", "validation_tokens", "keep_every",
 }  # fmt: skip
 LARGEST = 2**62
 _SHARE, _COUNT, _RATE = (0.0, 1.0), (1, math.inf), (1e-12, 1e3)
@@ -132,5 +153,6 @@ RANGES: dict[str, tuple[float, float]] = {
     "weight_decay": (0.0, 10.0), "clip": (0.0, math.inf), "warmup": (0, math.inf),
     "cooldown": _SHARE, "floor": _SHARE, "label_smoothing": (0.0, 0.99),
     "validate_every": _COUNT, "checkpoint_minutes": (1e-3, math.inf), "average": (1, 1000),
-    "seed": (0, 2**62),
+    "seed": (0, 2**62), "lora": (1, 2**16), "lora_alpha": (1e-6, 1e6), "lora_dropout": (0.0, 0.99),
+    "validation_tokens": _COUNT, "keep_every": _COUNT,
 }  # fmt: skip

@@ -9,7 +9,8 @@ import torch
 
 import clearhead as ch
 from clearhead.checkpoints.store.model_store import ModelStore
-from clearhead.training.data.batch import IGNORED
+from clearhead.training.data.batches.batch import IGNORED
+from clearhead.training.data.batches.pairs import pairs_in_order
 from clearhead.training.data.dates import (
     FORMS,
     HELD_OUT_FORMS,
@@ -19,7 +20,6 @@ from clearhead.training.data.dates import (
     parts,
     written,
 )
-from clearhead.training.data.pair_batches import pairs_in_order
 
 
 def test_forms_by_hand() -> None:

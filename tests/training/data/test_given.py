@@ -14,7 +14,7 @@ VALID: dict[str, Any] = {
     "out": "trained", "pairs": False, "resume": False, "shard": False, "size": "tiny",
     "tokenizer": "bpe", "start_from": None, "vocabulary": 300, "model": {"layers": 1},
     "settings": None, "device": "cpu", "texts": ["one"], "validation": None, "steps": 3,
-    "minutes": None, "seed": 0,
+    "minutes": None, "seed": 0, "chats": False, "lora": None, "freeze": (),
 }  # fmt: skip
 
 
@@ -24,6 +24,9 @@ VALID: dict[str, Any] = {
         ("out", 3, "out must be a path"),
         ("out", "", "out must be a path; got ''"),
         ("pairs", 1, "pairs must be True or False; got 1"),
+        ("chats", "yes", "chats must be True or False; got 'yes'"),
+        ("lora", 0, "lora must be a whole number from 1"),
+        ("freeze", [3], "freeze must be words or patterns"),
         ("size", "huge", "size must be one of 'tiny', .*; got 'huge'"),
         ("size", ["tiny"], "size must be one of"),
         ("tokenizer", 5, "tokenizer must be a path"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from clearhead.errors import InputError
-from clearhead.training.data.vocabulary import fitting_size, make_tokenizer
+from clearhead.training.data.vocabulary import VocabularySource, fitting_size, make_tokenizer
 
 
 def test_vocabularies() -> None:
-    texts = ["some words and other words"] * 3
+    texts = VocabularySource.of(["some words and other words"] * 3)
     assert make_tokenizer("bpe", texts, size=270).size == 270
     with pytest.raises(InputError, match="a vocabulary of 5000 is too large for these texts"):
         make_tokenizer("bpe", texts, size=5000)
@@ -20,6 +20,6 @@ def test_vocabularies() -> None:
 
 
 def test_the_size_fits_the_length_of_the_texts() -> None:
-    assert fitting_size(["short"]) == 384
-    assert fitting_size(["x" * 128_000, "y" * 128_000]) == 1000
-    assert fitting_size(["x" * 10**7]) == 8192
+    assert fitting_size(5) == 384
+    assert fitting_size(256_000) == 1000
+    assert fitting_size(10**7) == 8192

@@ -37,7 +37,8 @@ def test_the_record_comes_after_the_files_that_it_refers_to(tmp_path: Path) -> N
     folder = begun(tmp_path / "run")
     record = folder.record()
     assert record.plan.texts == ("texts.jsonl",) and record.model["layers"] == CONFIG.layers
-    assert sorted(record.files) == ["texts.jsonl", "tokenizer/vocabulary.json"]
+    names = ("tokenizer.json", "tokenizer_config.json", "vocabulary.json")
+    assert sorted(record.files) == ["texts.jsonl", *(f"tokenizer/{name}" for name in names)]
     assert folder.checked("texts.jsonl").read_text() == '"a"\n'
     assert folder.tokenizer().encode("abc") == CharacterTokenizer("abcdefg").encode("abc")
     with pytest.raises(InputError, match="is not empty") as error:
@@ -54,7 +55,9 @@ def test_a_beginning_that_was_cut_off_begins_again(tmp_path: Path) -> None:
     assert folder.tokenizer().size == CharacterTokenizer("abcdefg").size
 
 
-@pytest.mark.parametrize("name", ["texts.jsonl", "tokenizer/vocabulary.json"])
+@pytest.mark.parametrize(
+    "name", ["texts.jsonl", "tokenizer/vocabulary.json", "tokenizer/tokenizer.json"]
+)
 def test_files_that_changed_are_refused(name: str, tmp_path: Path) -> None:
     folder = begun(tmp_path / "run")
     path = folder.inside / name
@@ -70,7 +73,7 @@ def test_files_that_changed_are_refused(name: str, tmp_path: Path) -> None:
 
 def test_another_file_beside_the_tokenizer_is_refused(tmp_path: Path) -> None:
     folder = begun(tmp_path / "run")
-    (folder.inside / "tokenizer" / "tokenizer.json").write_text("{}")
+    (folder.inside / "tokenizer" / "tokenizer.model").write_text("{}")
     with pytest.raises(DamagedError, match=r"does not hold the files that run.json lists"):
         folder.tokenizer()
 

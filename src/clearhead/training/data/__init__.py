@@ -2,14 +2,18 @@
 
 ====================  ==========================================================================
 ``given``             the arguments of ``train``, checked
-``source``            paths, texts or pairs, as a Python program gives them
+``source``            paths, texts, pairs or chats, as a Python program gives them
+``standard_input``    standard input in place of a file
+``text_stream``       a file as a stream of text, compressed or not
+``json_lines``        one document in each line
 ``corpus``            documents from files and folders
 ``split``             a part of them, held out for validation
 ``text_pairs``        pairs of texts from files
+``chats``             chats, and which of their tokens are answers
 ``vocabulary``        the tokenizer of a run
-``batch``             rows of token ids, and the targets to predict
-``packed_batches``    batches of documents, for language models
-``pair_batches``      batches of pairs, for encoder-decoders
+``language``          the texts of a language model: learned, held out, told of
+``tokens``            texts as tokens in mapped files
+``batches``           rows of token ids, for each kind of model
 ``dates``             the training data of the built-in model ``dates``
 ====================  ==========================================================================
 

@@ -6,22 +6,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from clearhead.arguments import flag, one_of, path, real_number, several, shown, whole_number
+from clearhead.arguments import flag, one_of, path, real_number, several, shown, text, whole_number
 from clearhead.errors import ConfigError, InputError
 from clearhead.tensors import device_of
 from clearhead.training.sizes import SIZES
 
 MOST_SEED = 2**62
+MOST_RANK = 2**16  # of adapters
 MOST_ENTRIES = 2**24  # of a vocabulary
 
 
 def check_train(arguments: Mapping[str, Any]) -> None:
     """Refuse arguments of a wrong kind, by name; ``arguments`` are those of ``train``."""
-    for name in ("pairs", "resume", "shard"):
+    for name in ("pairs", "resume", "shard", "chats"):
         flag(name, arguments[name])
     path("out", arguments["out"])
     if arguments["size"] is not None:
         one_of("size", arguments["size"], list(SIZES), error=ConfigError)
+    if arguments.get("chats") and arguments["pairs"]:
+        raise InputError("chats and pairs are different things to learn from: give one of them.")
+    _check_field(arguments.get("field"), pairs=bool(arguments["pairs"]))
     for name in ("tokenizer", "start_from"):
         if arguments[name] is not None:
             path(name, arguments[name])
@@ -38,15 +42,33 @@ def check_train(arguments: Mapping[str, Any]) -> None:
         device_of("device", device)
 
 
+def _check_field(field: object, *, pairs: bool) -> None:
+    if field is None:
+        return
+    if not text("field", field):
+        raise InputError("field must be the name of a field; got an empty one.")
+    if pairs:
+        raise InputError("field is for texts in JSON Lines; pairs have none.")
+
+
 def _check_numbers(arguments: Mapping[str, Any]) -> None:
     if arguments["vocabulary"] is not None:
         whole_number("vocabulary", arguments["vocabulary"], least=1, most=MOST_ENTRIES)
+    if arguments["lora"] is not None:
+        whole_number("lora", arguments["lora"], least=1, most=MOST_RANK, error=ConfigError)
+    _check_words("freeze", arguments["freeze"])
     if arguments["steps"] is not None:
         whole_number("steps", arguments["steps"], least=1, error=ConfigError)
     if arguments["minutes"] is not None:
         real_number("minutes", arguments["minutes"], above=0, error=ConfigError)
     if arguments["seed"] is not None:
         whole_number("seed", arguments["seed"], least=0, most=MOST_SEED, error=ConfigError)
+
+
+def _check_words(name: str, given: object) -> None:
+    words = [given] if isinstance(given, str) else several(name, given, "words or patterns")
+    if not all(isinstance(word, str) for word in words):
+        raise ConfigError(f"{name} must be words or patterns; got {shown(given)}.")
 
 
 def _check_texts(name: str, given: object) -> None:

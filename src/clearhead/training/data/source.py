@@ -3,9 +3,11 @@
 =============================  ===================================================
 ``None``                       Python's own reference text
 ``"book.txt"``, ``Path(…)``    one file or folder
+``"-"``                        standard input
 ``[Path(…), Path(…)]``         several files and folders
 ``["One text.", "Another."]``  the texts themselves, one document each
 ``[("source", "target"), …]``  with ``pairs=True``: the pairs themselves
+``[[{"role": …}, …], …]``      with ``chats=True``: the chats themselves
 =============================  ===================================================
 
 So a string alone is a path, and a string in a list is a text. A list of strings in which one names
@@ -15,7 +17,7 @@ a file that exists could mean either, and is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,9 +25,13 @@ from typing import Any, TypeAlias
 from clearhead.errors import CheckpointError, InputError
 from clearhead.files.json_file import parse_json
 from clearhead.training.data.corpus import read_text
+from clearhead.training.plan import STANDARD_INPUT
 
-Given: TypeAlias = str | Path | Sequence[str] | Sequence[Path] | Sequence[tuple[str, str]]
-Content: TypeAlias = list[str] | list[tuple[str, str]]  # documents, or pairs
+Chat: TypeAlias = Sequence[Mapping[str, Any]]  # messages: who says what
+Given: TypeAlias = (
+    str | Path | Sequence[str] | Sequence[Path] | Sequence[tuple[str, str]] | Sequence[Chat]
+)
+Content: TypeAlias = list[str] | list[tuple[str, str]] | list[Any]  # documents, pairs, chats
 
 LONGEST_PATH = 4096
 SHOWN = 40  # characters of a text that an error repeats
@@ -59,12 +65,19 @@ def source_of(given: object, *, pairs: bool) -> Source:
     if not items:
         raise InputError("there is nothing to learn from: the list of texts is empty.")
     if all(isinstance(item, Path) for item in items):
-        return Source(tuple(str(item.absolute()) for item in items))
+        return Source(tuple(_absolute(item) for item in items))
     return Source(content=_pairs(items) if pairs else _texts(items))
 
 
+def _absolute(path: Path) -> str:
+    """A path that is found from everywhere; ``-`` stays what it is."""
+    return STANDARD_INPUT if str(path) == STANDARD_INPUT else str(path.absolute())
+
+
 def _existing(given: str | Path) -> str:
-    if isinstance(given, Path) or _names_a_file(given):
+    if str(given) == STANDARD_INPUT:
+        return STANDARD_INPUT
+    if isinstance(given, Path) or names_a_file(given):
         return str(Path(given).absolute())
     raise InputError(
         f"there is no file or folder {_short(given)}.",
@@ -77,7 +90,7 @@ def _texts(items: list[Any]) -> list[str]:
         if isinstance(item, tuple):
             raise InputError("the texts are tuples.", hint="for pairs, say pairs=True.")
         _check_text(item, AS_FILES)
-        if _names_a_file(item):
+        if names_a_file(item):
             raise InputError(
                 f"{_short(item)} may be a text or the file of that name; a string in a list is a "
                 "text.",
@@ -111,7 +124,8 @@ def _check_text(text: object, hint: str) -> None:
         raise InputError(f"{_short(text)} is not valid Unicode: {error.reason}.") from None
 
 
-def _names_a_file(text: str) -> bool:
+def names_a_file(text: str) -> bool:
+    """True if there is a file or folder of this name."""
     if not text or len(text) > LONGEST_PATH or "\n" in text:
         return False
     try:

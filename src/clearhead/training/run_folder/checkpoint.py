@@ -95,6 +95,11 @@ class Checkpoints:
             raise CheckpointError(f"{path} is the checkpoint of step {facts.progress.step}.")
         return Checkpoint(*_sorted(path, tensors), facts)
 
+    def facts(self, step: int) -> Facts:
+        """What the checkpoint of a step says beside its tensors, which are not read."""
+        path = self.path(step)
+        return _facts(path, SafetensorsFile(path).metadata.get(FACTS, ""))
+
     def keep(self, steps: Iterable[int]) -> None:
         """Remove every checkpoint but these."""
         kept = set(steps)

@@ -32,8 +32,8 @@ class RunLog:
         self.path = path
         self._digest, self._bytes = hashlib.sha256(), 0
 
-    def append(self, line: Mapping[str, int | float]) -> None:
-        """Add a line."""
+    def append(self, line: Mapping[str, Any]) -> None:
+        """Add a line: numbers by name, and of heads numbers by name again."""
         data = (json.dumps(line) + "\n").encode()
         with self.path.open("ab") as file:
             file.write(data)
@@ -92,8 +92,14 @@ def _readable(data: bytes) -> list[tuple[dict[str, Any], bytes]]:
 def _is_line(line: object) -> bool:
     if not isinstance(line, dict) or type(line.get("step")) is not int or line["step"] < 0:
         return False
-    return all(
-        isinstance(value, int | float) and not isinstance(value, bool)
-        and abs(value) < 2**63 and math.isfinite(value)
-        for value in line.values()
-    )  # fmt: skip
+    heads = line.get("heads", {})
+    if not isinstance(heads, dict) or not all(isinstance(one, dict) for one in heads.values()):
+        return False
+    of_heads = [value for one in heads.values() for value in one.values()]
+    return all(map(_is_number, [*of_heads, *(v for k, v in line.items() if k != "heads")]))
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 2**63 and math.isfinite(value)

@@ -15,7 +15,7 @@ from clearhead.training.plan import Plan
 from clearhead.training.run_folder.checksum import DamagedError, checksum_of_json
 from clearhead.training.run_folder.schema import from_json
 
-FORMAT = 1
+FORMAT = 2
 LARGEST = 64 * 2**20  # bytes; lists of very many texts
 GONE = (
     "restore it from a copy; or begin a new run from the model in the folder: --from (start_from=)."
@@ -64,7 +64,7 @@ def _check_format(path: Path, found: object) -> None:
             hint="resume the run with the version that began it.",
         )
     raise CheckpointError(
-        f"{path} is of an earlier version of clearhead, without checksums, or damaged.",
+        f"{path} is of an earlier version of clearhead, or damaged.",
         hint="a run is resumed by the version that began it. The model in the folder can be used "
         "and trained further: --from (start_from=).",
     )

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from clearhead.models.decoder import Decoder
-from clearhead.models.encoder_decoder import EncoderDecoder
+from clearhead.checkpoints.adapters.base import Base
+from clearhead.models.build import Model
 from clearhead.text.tokenizer import Tokenizer
-from clearhead.training.data.batch import Batch
+from clearhead.training.data.batches.batch import Batch
+from clearhead.training.objectives.objective import Objective
 
 
 @runtime_checkable
@@ -29,9 +30,16 @@ class Task:
     ``sample`` lets the model generate something: it returns a prompt and the generated text.
     """
 
-    model: Decoder | EncoderDecoder
+    model: Model
     tokenizer: Tokenizer | None
     batches: Batches
     validation: Sequence[Batch] = ()
     sample: Callable[[], tuple[str, str]] | None = None
     tokens: tuple[int, int] = (0, 0)  # of the training and the validation texts
+    bytes_per_token: float | None = None  # of the validation texts, in UTF-8
+    objective: Objective | None = None  # else the one that fits the model's kind
+    further: bool = False  # the model was trained before: it is validated before the first step
+    base: Base | None = None  # of adapters: the model that they are for
+    notes: tuple[str, ...] = ()  # what somebody should know about the data
+    validated: int | None = None  # tokens that are predicted in each validation; None: all
+    held_out: str = ""  # what was held out of the texts, where it was just decided

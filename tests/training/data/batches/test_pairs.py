@@ -7,9 +7,9 @@ import random
 import pytest
 
 from clearhead.errors import InputError
-from clearhead.training.data import pair_batches
-from clearhead.training.data.batch import IGNORED, PairBatch
-from clearhead.training.data.pair_batches import Pair, PairBatches, padded, pairs_in_order
+from clearhead.training.data.batches import pairs as pair_batches
+from clearhead.training.data.batches.batch import IGNORED, PairBatch
+from clearhead.training.data.batches.pairs import Pair, PairBatches, padded, pairs_in_order
 
 
 def some_pairs(count: int) -> list[Pair]:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from clearhead.errors import InputError
-from clearhead.training.data.batch import IGNORED, PairBatch
+from clearhead.training.data.batches.batch import IGNORED, PairBatch
 from clearhead.training.random_seed import generator_for
 
 Pair: TypeAlias = tuple[Sequence[int], Sequence[int]]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 import torch
 
 from clearhead.errors import InputError
-from clearhead.training.data.batch import IGNORED
-from clearhead.training.data.packed_batches import PackedBatches, cut, in_order, joined
+from clearhead.training.data.batches.batch import IGNORED
+from clearhead.training.data.batches.packed import PackedBatches, Stream, batch_of, in_order
+from clearhead.training.data.tokens.file import TokenFile
+from clearhead.training.random_seed import generator_for
 
 DOCUMENTS = [[10, 11, 12, 13, 14], [20, 21, 22], [30, 31, 32, 33, 34, 35, 36]]
 
 
 def test_rows_by_hand() -> None:
-    stream, owners = joined([torch.tensor(ids) for ids in DOCUMENTS])
-    batch = cut(stream, owners, torch.tensor([3, 8]), 4)
+    places = torch.tensor([[3], [8]]) + torch.arange(5)
+    batch = batch_of(*Stream(TokenFile.of(DOCUMENTS)).at(places))
     assert batch.ids.tolist() == [[13, 14, 20, 21], [30, 31, 32, 33]]
     assert batch.targets.tolist() == [[14, IGNORED, 21, 22], [31, 32, 33, 34]]
     assert batch.documents is not None and batch.positions is not None
@@ -96,5 +100,26 @@ def test_a_batch_follows_from_its_number() -> None:
 def test_too_little_text() -> None:
     with pytest.raises(InputError, match="3 tokens, too few for one row of 5"):
         PackedBatches([[1, 2, 3]], context=5, batch_tokens=10, seed=0)
-    with pytest.raises(InputError, match="every document is empty"):
-        in_order([[]], context=5, batch_tokens=10)
+    assert len(in_order([[]], context=5, batch_tokens=10)) == 0  # nothing to validate on
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_same_batches_as_with_all_tokens_in_one_tensor(seed: int) -> None:
+    """An independent ring: the shuffled documents are copied into one stream."""
+    draw = random.Random(seed)
+    documents = [[draw.randrange(97) for _ in range(draw.choice((1, 2, 3, 7, 53)))]
+                 for _ in range(draw.choice((1, 2, 5, 31)))]  # fmt: skip
+    total = sum(map(len, documents))
+    context = draw.randrange(1, max(2, min(total - 1, 41)))
+    if total <= context:
+        return
+    batches = PackedBatches(documents, context=context, batch_tokens=3 * context, seed=seed)
+    generator = generator_for("packed batches", seed, 0)
+    order = torch.randperm(len(documents), generator=generator).tolist()
+    shift = int(torch.randint(context, (1,), generator=generator))
+    rows = torch.randperm(-(-total // context), generator=generator).tolist()
+    stream = torch.tensor([id for number in order for id in documents[number]])
+    found = torch.cat([batches.batch(n).ids for n in range(batches.batches_per_pass)])
+    for row, place in zip(found, rows, strict=False):
+        places = (shift + place * context + torch.arange(context)) % total
+        assert torch.equal(row, stream[places])

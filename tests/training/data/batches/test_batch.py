@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from clearhead.training.data.batch import IGNORED, Batch, PackedBatch
+from clearhead.training.data.batches.batch import IGNORED, Batch, PackedBatch
 
 
 def test_rows_and_tokens() -> None:

@@ -1,4 +1,4 @@
-"""Objectives: the sum of the losses of the predicted tokens."""
+"""Predicting the next token: documents of one row do not see each other."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from torch.nn import functional
 
 from clearhead.models.config import ModelConfig, Positions
 from clearhead.models.decoder import Decoder
-from clearhead.models.encoder_decoder import EncoderDecoder
-from clearhead.training.data.batch import IGNORED, PackedBatch
-from clearhead.training.data.packed_batches import cut, joined
-from clearhead.training.data.pair_batches import padded
+from clearhead.training.data.batches.batch import IGNORED, PackedBatch
+from clearhead.training.data.batches.packed import in_order
 from clearhead.training.initialisation import fresh_model
-from clearhead.training.objectives import NextToken, TargetGivenSource, objective_of, packed_states
-from clearhead.training.sizes import language_config, pairs_config
+from clearhead.training.objectives import NextToken, objective_of, packed_states
+from clearhead.training.sizes import language_config
 
 SMALL = {"model": 12, "layers": 1, "heads": 2, "feed_forward": 10, "context": 16, "dropout": 0.0}
 DOCUMENTS = [[10, 11, 12, 13, 14], [20, 21, 22], [30, 31, 32, 33, 34, 35, 36]]
@@ -33,18 +31,6 @@ def test_next_token_is_the_cross_entropy_of_the_logits() -> None:
     torch.testing.assert_close(objective(PackedBatch(ids, targets)), wanted)
 
 
-def test_padding_changes_no_loss_of_a_pair() -> None:
-    model = fresh_model(pairs_config("tiny", 31, **SMALL, encoder_layers=1), 3)
-    assert isinstance(model, EncoderDecoder)
-    objective = objective_of(model)
-    assert isinstance(objective, TargetGivenSource)
-    pairs = [([5, 6, 7, 8, 9], [3, 4, 2]), ([11], [7, 2]), ([13, 14], [9, 9, 9, 9, 2])]
-    with torch.no_grad():
-        together = float(objective(padded(pairs, start=1, pad=0)))
-        alone = sum(float(objective(padded([pair], start=1, pad=0))) for pair in pairs)
-    assert together == pytest.approx(alone, rel=1e-5)
-
-
 @pytest.mark.parametrize("positions", ["rotary", "learned", "sinusoidal", "alibi", "relative"])
 def test_a_packed_document_gets_the_states_that_it_gets_alone(positions: Positions) -> None:
     config = ModelConfig(
@@ -55,8 +41,8 @@ def test_a_packed_document_gets_the_states_that_it_gets_alone(positions: Positio
     for parameter in model.parameters():  # so that no residual is silent
         torch.nn.init.normal_(parameter, std=0.3)
     objective = NextToken(model)  # type: ignore[arg-type]
-    stream, owners = joined([torch.tensor(ids) for ids in DOCUMENTS])
-    batch = cut(stream, owners, torch.tensor([0]), len(stream) - 1)
+    length = sum(map(len, DOCUMENTS)) - 1
+    (batch,) = in_order(DOCUMENTS, context=length, batch_tokens=length)
     assert batch.documents is not None and batch.positions is not None
     together = packed_states(objective.model.stack, batch.ids, batch.documents, batch.positions)[0]
     at = 0
