@@ -12,6 +12,7 @@ Any weight is computed again from it. The order in which to read the modules:
 ``passage``, ``labels``, ``selection``          tokens as names of rows and columns; selecting them
 ``exact``                                       any block of one head, computed again
 ``head_view``, ``pooled_map``, ``top_key``      the views: rows, tiles, maps, the largest weights
+``zoom/``                                       deep zoom: tiles of any level, small maps of heads
 ``words``                                       weights of subwords merged to weights of words
 ``cost``, ``workers``                           the cost of a view beforehand; threads for long ones
 ``proof``, ``probes``, ``recomputed``           the proof that the weights are the layer's own

@@ -86,9 +86,11 @@ class ExactHead:
         self.scale, self.softcap = record.facts.scale, record.facts.softcap
         self.rules = _rules_of_head(record, head)
 
-    def scores(self, rows: Positions, columns: Positions) -> Float[Tensor, "rows columns"]:
+    def scores(
+        self, rows: Positions, columns: Positions, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "rows columns"]:
         """Scaled, capped, biased scores; −∞ where a query may not look."""
-        return self._scores(rows, columns, self._working)
+        return self._scores(rows, columns, self._working if dtype is None else dtype)
 
     @functools.cached_property
     def _working(self) -> torch.dtype:

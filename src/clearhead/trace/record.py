@@ -33,6 +33,8 @@ from clearhead.trace.chunks import PER_KEY, TENSORS, Chunk, LaterSums, concatena
 from clearhead.trace.row_joins import joined_rules
 from clearhead.trace.row_rules import RowRules, crop_keys
 
+MOST_CHUNKS = 16  # that are compared one by one; more are put together
+
 
 @dataclass(frozen=True)
 class LayerFacts:
@@ -199,6 +201,20 @@ class LayerRecord:
         self._chunks.append(chunk)
         self._rows += chunk.query.shape[2]
         self._keys += chunk.key.shape[2]
+
+    def has_keys(self, key: Tensor, first: int = 0) -> bool:
+        """True if these are the recorded keys from ``first`` on, bit for bit."""
+        chunks = self._chunks
+        if len(chunks) > MOST_CHUNKS or any(chunk.order is not None for chunk in chunks):
+            chunks = [self._merged()]
+        place = -first
+        for chunk in chunks:
+            known = chunk.key[:, :, max(-place, 0) :]
+            start = max(place, 0)
+            if known.shape[2] and not torch.equal(key[:, :, start : start + known.shape[2]], known):
+                return False
+            place += chunk.key.shape[2]
+        return place == key.shape[2]
 
     def copy(self) -> LayerRecord:
         """Another record with the same rows so far; tensors are shared, as none is written to."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import signal
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from tests.trace.generated.smallest import cause, smallest
-from tests.trace.generated.spec import DIMENSIONS, field_of
+from tests.trace.generated.spec import DIMENSIONS, field_of, sampled
 from tests.trace.generated.trial import FAILURES, GOOD, Outcome, tried_number
 
 KINDS = (*GOOD, *FAILURES)
@@ -21,15 +22,42 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "watch.md"
 BEGIN, END = "<!-- generated attentions -->", "<!-- /generated attentions -->"
 
 
-def outcomes(count: int, seed: int, first: int, jobs: int, lies: int | None) -> Iterator[Outcome]:
+def outcomes(
+    numbers: Sequence[int], seed: int, jobs: int, lies: int | None
+) -> Iterator[tuple[int, Outcome]]:
     """All trials, as they end."""
-    numbers = range(first, first + count)
-    work = partial(tried_number, seed=seed, lies=lies)
+    work = partial(_numbered, seed=seed, lies=lies)
     if jobs == 1:
         yield from map(work, numbers)
         return
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
         yield from pool.imap_unordered(work, numbers, chunksize=16)
+
+
+def _numbered(number: int, seed: int, lies: int | None) -> tuple[int, Outcome]:
+    return number, tried_number(number, seed, lies)
+
+
+def kept(path: Path | None, seed: int) -> dict[int, Outcome]:
+    """What an earlier run with this seed wrote down, by number."""
+    if path is None or not path.exists():
+        return {}
+    lines = (json.loads(line) for line in path.read_text().splitlines())
+    return {
+        line["number"]: Outcome(
+            sampled(seed, line["number"]), line["kind"], line["detail"], line["largest"]
+        )
+        for line in lines
+        if line["seed"] == seed
+    }
+
+
+def keep(path: Path | None, seed: int, number: int, one: Outcome) -> None:
+    """One line for each trial, written at once: a run that is broken off can be continued."""
+    if path is not None:
+        line = {"seed": seed, "number": number, "kind": one.kind, "detail": one.detail}
+        with path.open("a") as file:
+            file.write(json.dumps(line | {"largest": one.largest}) + "\n")
 
 
 def progress(done: int, count: int, kinds: Counter[str], began: float) -> None:
@@ -99,19 +127,25 @@ def publish(found: list[Outcome], seed: int) -> None:
 
 
 def collected(given: argparse.Namespace) -> list[Outcome]:
-    """All outcomes; an interrupted run keeps those that it has."""
-    found: list[Outcome] = []
-    kinds, began = Counter[str](), time.monotonic()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+    """All outcomes, with those that a file has already; an interrupted run keeps what it has."""
+    asked = range(given.first, given.first + given.count)
+    known = kept(given.file, given.seed)
+    found = [known[number] for number in asked if number in known]
+    left = [number for number in asked if number not in known]
+    kinds, began = Counter(one.kind for one in found), time.monotonic()
+    for wanted in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(wanted, signal.default_int_handler)
     try:
-        for one in outcomes(given.count, given.seed, given.first, given.jobs, given.lies or None):
+        for done, (number, one) in enumerate(
+            outcomes(left, given.seed, given.jobs, given.lies or None), start=1
+        ):
             found.append(one)
             kinds[one.kind] += 1
+            keep(given.file, given.seed, number, one)
             if not one.good:
                 sys.stderr.write(f"\n{one.kind}: {one.detail}\n  {one.spec}\n")
-            if len(found) % 20 == 0 or len(found) == given.count:
-                progress(len(found), given.count, kinds, began)
+            if done % 20 == 0 or done == len(left):
+                progress(done, len(left), kinds, began)
     except KeyboardInterrupt:
         sys.stderr.write("\ninterrupted")
     return found
@@ -125,6 +159,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--lies", type=int, default=3, help="falsifications of each; 0: all")
     parser.add_argument("--each", type=int, default=5, help="failures of a kind that are shown")
+    parser.add_argument("--file", type=Path, help="outcomes are kept here, and continued from here")
     parser.add_argument("--publish", action="store_true", help="write counts to docs/watch.md")
     parser.add_argument("--causes", type=int, default=0, help="of a kind that are made smaller")
     given = parser.parse_args()

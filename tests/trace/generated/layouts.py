@@ -88,6 +88,8 @@ class Layout:
             return torch.einsum(self._scores_rule(query), query, key)
         if self.product == "einsum …":
             return torch.einsum("...qd,...kd->...qk", query, key)
+        if self.product == "keys first":
+            return (key @ query.transpose(-1, -2)).transpose(-1, -2)
         return self._multiply()(query, key.transpose(-1, -2))
 
     def mixed(self, weights: Tensor, value: Tensor) -> Tensor:
@@ -96,6 +98,8 @@ class Layout:
             return torch.einsum(self._output_rule(weights), weights, value)
         if self.product == "einsum …":
             return torch.einsum("...qk,...kd->...qd", weights, value)
+        if self.product == "values first":
+            return (value.transpose(-1, -2) @ weights.transpose(-1, -2)).transpose(-1, -2)
         return self._multiply()(weights, value)
 
     def canonical(self, part: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
 CAP = 2.7
+LOG2_E = 1.4426950408889634
 alias = functional.scaled_dot_product_attention
 
 
@@ -67,6 +68,11 @@ def softmax(way: str, scores: Tensor) -> Tensor:
         case "exp/sum − max":
             powers = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
             return powers / powers.sum(-1, keepdim=True)
+        case "exp2/sum":
+            powers = torch.exp2((scores - scores.amax(dim=-1, keepdim=True)) * LOG2_E)
+            return powers / powers.sum(-1, keepdim=True)
+        case "exp − lse":
+            return torch.exp(scores - torch.logsumexp(scores, dim=-1, keepdim=True))
         case "log_softmax.exp":
             return functional.log_softmax(scores, dim=-1).exp()
         case "upcast":

@@ -21,10 +21,13 @@ DIMENSIONS: dict[str, tuple[Any, ...]] = {
         "b h n d", *THREE_AXES, "b n h d", "b n h d → h b", "one module per head",
         "b (n h) d", "b (h n) d", "windows", "grouped 5-D", "grouped", "latents",
     ),
-    "product": ("matmul", "@", "bmm", "baddbmm", "einsum", "einsum …"),
+    "product": (
+        "matmul", "@", "bmm", "baddbmm", "einsum", "einsum …", "keys first", "values first",
+    ),
     "softmax": (
         "F.softmax", "torch.softmax", "tensor.softmax", "nn.Softmax", "exp/sum", "exp/sum − max",
-        "nan_to_num", "log_softmax.exp", "upcast", "tanh cap", "clamp", "temperature",
+        "exp2/sum", "exp − lse", "nan_to_num", "log_softmax.exp", "upcast", "tanh cap", "clamp",
+        "temperature",
         "talking before", "talking after", "differential", "off by one",
         *FUSED, *WHOLE, "flex_attention",
     ),
@@ -115,6 +118,7 @@ class Spec:
         return (
             self.layout in ("b h n d", "b n h d", "grouped")
             and (self.softmax in (*softmaxes, *FUSED, *WHOLE))
+            and self.product not in ("keys first", "values first")
             and self.hidden_by != "mixed"
             and self.mask_step != "assign scores"
             and self.cache in ("none", "cat")
@@ -225,7 +229,7 @@ def _mask(spec: Spec) -> Spec:
         hidden = "−inf" if hidden != "mixed" else "finfo.min"
     if not spec.fused and not spec.whole and spec.softmax != "flex_attention":
         hidden = "−inf" if hidden == "bool" else hidden
-    if spec.softmax in ("exp/sum", "clamp") and hidden not in ("−inf", "−inf + ALiBi"):
+    if spec.softmax in ("exp/sum", "exp − lse", "clamp") and hidden not in ("−inf", "−inf + ALiBi"):
         hidden = "−inf"  # the others would be clamped, or overflow
     if pattern == "none":
         hidden, step = "−inf", "add"
@@ -238,7 +242,7 @@ def _numbers(spec: Spec) -> Spec:
     dtype, hidden, scores = spec.dtype, spec.hidden_by, spec.scores
     autocast = spec.autocast and dtype == "float32"
     half = autocast or dtype in ("bfloat16", "float16")
-    if half or spec.softmax in ("exp/sum", "off by one"):
+    if half or spec.softmax in ("exp/sum", "exp − lse", "off by one"):
         scores = "usual"  # rounding would decide over the weights; exp would overflow
     if dtype == "float16" and spec.softmax in ("exp/sum", "off by one"):
         dtype = "bfloat16"

@@ -4,7 +4,7 @@ import torch
 
 from clearhead.text.words import WordTokenizer
 from clearhead.trace.watching.input_ids import InputIds, _are_ids, _joined
-from clearhead.trace.watching.stitching import Runs
+from clearhead.trace.watching.runs import Runs
 
 
 def test_what_counts_as_ids() -> None:

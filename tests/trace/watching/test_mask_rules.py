@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -123,3 +125,16 @@ def test_a_small_finite_mask_is_a_number_like_others() -> None:
     assert rules.uniform is None and rules.piece.bias is not None
     assert rules.piece.bias.block(0, range(2, 3), range(KEYS)).eq(-1e4).all()
     assert spelled(rules.piece, 0)[0, 2].all()
+
+
+@pytest.mark.parametrize(("size", "coarse"), [(1.0, False), (30.0, True)])
+def test_rows_that_only_rounding_decides_are_told(size: float, coarse: bool) -> None:
+    """Beside −10⁹, float32 knows multiples of 64: small scores vanish, large ones become others."""
+    mask = torch.zeros(1, 1, QUERIES, KEYS)
+    mask[..., 2, :] = -1e9
+    call = observed(mask=mask)
+    call.query = call.query * size
+    rules = RuleCache().of(call)
+    assert rules.rounded is coarse and (rules.uniform is not None) is not coarse
+    mask[..., 2, 0] = 0.0  # a key to look at: then the others do not matter
+    assert not RuleCache().of(replace(call, mask=mask.clone())).rounded

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
 from clearhead.trace.watching.module_stack import ModuleStack, attention_modules, looks_cross
+from clearhead.trace.watching.watch import watch
 
 
 class SelfAttention(nn.Module):
@@ -88,3 +90,38 @@ def test_modules_that_run_elsewhere_are_reported() -> None:
     model(torch.zeros(2, 3))
     assert elsewhere == ["0.attention", "1.attention"] and stack.forward == 0
     stack.close()
+
+
+class Odd(nn.Module):
+    """Its methods call their module by another name, and nothing but ``forward`` is called."""
+
+    def __init__(self, fused: bool) -> None:
+        super().__init__()
+        self.fused = fused
+
+    def forward(this, states: Tensor) -> Tensor:  # noqa: N805 - what this is about
+        if this.fused:
+            return nn.functional.scaled_dot_product_attention(states, states, states)
+        return torch.softmax(states @ states.mT, dim=-1) @ states
+
+
+def test_a_forward_that_is_called_directly_is_seen_or_named() -> None:
+    model, states = (
+        nn.ModuleDict({"fused": Odd(True), "plain": Odd(False)}),
+        torch.randn(2, 3, 5, 7),
+    )
+    with watch(model) as seen:
+        model["fused"].forward(states)
+        model["plain"].forward(states)
+    assert [layer.path for layer in seen.layers] == ["fused"] and seen.verify().exact
+    assert seen.missed == "1 of 2 attention modules watched; `plain` computes attention by itself"
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_a_kernel_that_vmap_calls_for_each_sample_is_named() -> None:
+    model, states = nn.Sequential(Odd(True)), torch.randn(5, 2, 3, 7, 11)
+    plain = torch.vmap(model)(states)
+    with watch(model) as seen:
+        watched = torch.vmap(model)(states)
+    assert torch.equal(plain, watched) and seen.layers == []
+    assert seen.missed.endswith("`0` was refused: torch.vmap runs its kernel once for each sample")

@@ -3,12 +3,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from clearhead.trace.chunks import Parents
 from clearhead.trace.record import LayerFacts, LayerRecord
 from clearhead.trace.row_rules import RowMask, RowRules
-from clearhead.trace.watching.stitching import GrowingRecord, NewRows, Runs, continuation
+from clearhead.trace.watching.new_rows import NewRows
+from clearhead.trace.watching.stitching import GrowingRecord, continuation
+from clearhead.trace.watching.watch import watch
 
 BATCH, HEADS, WIDTH = 3, 2, 5
 KEYS = torch.randn(BATCH, HEADS, 11, WIDTH, generator=torch.Generator().manual_seed(0))
@@ -111,22 +113,55 @@ def test_cross_attention_continues_over_the_same_keys_in_a_later_forward() -> No
     assert continuation(growing_source, rows(KEYS[:, :, :10], 1, forward=2, cross=True)) is None
 
 
-def test_runs_and_shared_modules() -> None:
-    runs, occurrences = Runs(), []
+def test_a_mask_that_hides_the_last_keys_of_some_sequences_makes_no_lengths() -> None:
+    prompt = growing(rows(KEYS[:, :, :7], 7))
+    high = torch.tensor([8, 6, 8])[:, None]
+    mask = RowMask(torch.zeros(BATCH, 1, dtype=torch.long), high)
+    found = continuation(prompt, rows(KEYS[:, :, :8], 1, 2, piece=RowRules(1, 8, mask)))
+    assert found is not None and found.lengths is None and found.known == 7
 
-    def add(new: NewRows) -> LayerRecord | None:
-        def new_record(occurrence: int) -> LayerRecord:
-            occurrences.append(occurrence)
-            return record_of(new)
 
-        return runs.add("layer", new, keep, new_record)
+def test_two_texts_that_begin_and_end_alike_are_two_runs() -> None:
+    """Keys of a first layer follow from the tokens alone: the ones in between tell them apart."""
+    torch.manual_seed(0)
+    layer = Stepwise()
+    one, other = torch.randn(2, 1, 5, 6)
+    other[:, 0], other[:, -1] = one[:, 0], one[:, -1]
+    with watch(layer) as seen:
+        layer(one, one)
+        last = torch.randn(1, 1, 6)
+        layer(last, torch.cat([other, last], dim=1))
+    assert len(seen.runs) == 2 and seen.verify().exact
+    assert seen["L0"].record.shape[2] == 1
 
-    first = add(rows(KEYS[:, :, :7], 7, forward=1))
-    second = add(rows(KEYS[:, :, :7] * 2, 7, forward=1))  # the module again: another layer
-    assert occurrences == [0, 1] and runs.records == [first, second]
-    assert add(rows(KEYS[:, :, :8], 1, forward=2)) is first
-    assert add(rows(KEYS[:, :, :5], 5, forward=3)) not in (first, second)
-    assert runs.earlier == [[first, second]] and runs.first_forward == 3
-    assert len(runs.records) == 1 and occurrences == [0, 1, 0]
-    runs.forget()
-    assert runs.records == [] and runs.earlier == []
+
+def test_blocks_of_keys_in_one_forward_are_calls_of_their_own() -> None:
+    """The last keys of a block are those of the text, as in a sliding cache; the others are not."""
+    torch.manual_seed(0)
+    layer, states = Stepwise(), torch.randn(1, 12, 6)
+
+    class Blocks(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, states: Tensor) -> Tensor:
+            first: Tensor = self.layer(states[:, :2], states)
+            some = torch.cat([states[:, :2], states[:, 8:], states[:, 4:6]], dim=1)
+            second: Tensor = self.layer(states[:, 6:8], some)
+            return first + second
+
+    model = Blocks()
+    with watch(model) as seen:
+        model(states)
+    assert [(one.queries, one.keys) for one in seen.layers] == [(2, 12), (2, 8)]
+    assert seen.verify().exact
+
+
+class Stepwise(nn.Module):
+    """One head, whose queries and keys are given."""
+
+    def forward(self, query: Tensor, key: Tensor) -> Tensor:
+        query, key = query[:, None], key[:, None]
+        output: Tensor = nn.functional.scaled_dot_product_attention(query, key, key)
+        return output.squeeze(1)

@@ -14,7 +14,15 @@ from torch.nn import functional
 
 INTERFACE = "ALL_ATTENTION_FUNCTIONS"  # the attention interface of transformers
 _DEPTH = 4  # functions that call functions
-_SOFTMAX = frozenset(("softmax", "log_softmax", "exp", "masked_softmax", "sparsemax", "XSoftmax"))
+_SOFTMAX = frozenset(
+    (
+        *("softmax", "log_softmax", "masked_softmax", "gumbel_softmax", "XSoftmax", "softmin"),
+        *("sparsemax", "exp", "exp_", "exp2", "logsumexp"),
+    )
+)
+_FUNCTIONS = frozenset(
+    (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial)
+)
 _FUSED = frozenset(
     ("scaled_dot_product_attention", "multi_head_attention_forward", "flex_attention", "sdpa")
 )
@@ -26,10 +34,23 @@ _ALIASES = {
 }
 
 
-def may_attend(kind: Any) -> bool:
-    """True if a class's own code may compute a softmax or call fused attention."""
-    names = names_in_code(kind)
+def may_attend(names: frozenset[str]) -> bool:
+    """True if code with these names may compute a softmax or call fused attention."""
     return bool(names & _SOFTMAX or names & _FUSED)
+
+
+def names_in_attributes(module: nn.Module) -> frozenset[str]:
+    """The same of functions that a module holds as attributes: which one it calls is an option."""
+    names, done = set[str](), set[int]()
+    for value in vars(module).values():
+        if type(value) not in _FUNCTIONS:
+            continue
+        function: Any = value.func if isinstance(value, functools.partial) else value
+        function = getattr(function, "__func__", function)
+        names.add(_ALIASES.get(id(function), ""))
+        if isinstance(function, types.FunctionType) and _is_foreign(function):
+            names |= _names_of(function, _DEPTH, done)
+    return frozenset(names)
 
 
 @functools.cache

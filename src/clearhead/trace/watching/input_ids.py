@@ -11,7 +11,7 @@ from torch import Tensor
 from clearhead.errors import ClearheadError
 from clearhead.trace.labels import Labels
 from clearhead.trace.passage import Passage, passage_of_ids
-from clearhead.trace.watching.stitching import Runs
+from clearhead.trace.watching.runs import Runs
 
 _TEXT = ("decoder_input_ids", "target", "input_ids", "ids", "input", "tokens", "x", "tgt")
 _SOURCE = ("input_ids", "source", "src")

@@ -10,10 +10,13 @@ from torch import Tensor
 
 from clearhead.attention.call import CAUSAL
 from clearhead.attention.masks import Block, Mask
-from clearhead.trace.row_rules import RowBias, RowMask, RowRules
+from clearhead.trace.row_rules import RowMask, RowRules
+from clearhead.trace.watching.bias_rules import bias_rule, collapsed, is_dense
 from clearhead.trace.watching.observed_call import ObservedCall
 
 MASKED = -9_000.0  # numbers below mask a key; models add −10,000, −10⁹, the smallest, or −∞
+
+COARSE = 1.0  # scores that are rounded to more than this are no scores any more
 
 DENSE_NOTE = "the mask fits no simple rule and is kept as it came"
 DENSE_BIAS_NOTE = "the bias fits no simple rule and is kept as it came"
@@ -30,6 +33,7 @@ class CallRules:
     uniform: Tensor | None = None  # (batch or 1, head or 1, query)
     equal_keys: Tensor | None = None  # how many keys got it, of the same shape
     blind: bool = False  # some row has no visible key
+    rounded: bool = False  # such a row goes by scores that the model rounds coarsely
     notes: tuple[str, ...] = ()
 
 
@@ -87,17 +91,19 @@ def _rules(observed: ObservedCall, queries: int, keys: int) -> CallRules:
             assert uniform is not None and shown is not None
             added = added.masked_fill(uniform[..., None], 0.0)
             shown = shown | uniform[..., None]
-        bias = _bias(added, shown, queries, keys)
+        bias = bias_rule(added, shown, queries, keys)
         if bias is not None and uniform is not None and alike:
             bias = replace(bias, without=uniform[:, 0])
-        if bias is not None and _is_dense(bias) and not observed.spelled:
+        if bias is not None and is_dense(bias) and not observed.spelled:
             notes.append(DENSE_BIAS_NOTE)
         piece = replace(piece, bias=bias)
     if mask is not None and mask.dense is not None and not observed.spelled:
         notes.append(DENSE_NOTE)
     if cells.uniform is not None:
         notes.append(UNIFORM_NOTE)
-    return CallRules(piece, cells.uniform, cells.equal_keys, cells.blind, tuple(notes))
+    return CallRules(
+        piece, cells.uniform, cells.equal_keys, cells.blind, cells.rounded, tuple(notes)
+    )
 
 
 def _visible(observed: ObservedCall, cells: _Cells, queries: int, keys: int) -> RowMask | None:
@@ -119,6 +125,7 @@ class _Cells:
     uniform: Tensor | None = None  # (batch or 1, head or 1, query)
     equal_keys: Tensor | None = None
     blind: bool = False
+    rounded: bool = False
 
     @staticmethod
     def of(observed: ObservedCall, queries: int, keys: int) -> _Cells:
@@ -213,11 +220,13 @@ def _with_blind_rows(
     near = total > highest + MASKED
     seen = torch.where(uniform, total == highest, torch.where(numbered, near, seen))
     shown = None if added is None else (added > MASKED) | (numbered & near)
+    coarse = highest.abs() * _spacing(rounded or observed.query.dtype) > COARSE
+    by_rounding = bool((numbered & coarse).any())
     if not bool(uniform.any()):
-        return _Cells(seen, added, shown, blind=True)
-    flat = _collapsed(_collapsed(uniform[..., 0], 0), 1)
-    equal = _collapsed(_collapsed((total == highest).sum(dim=-1), 0), 1)
-    return _Cells(seen, added, shown, flat, equal, blind=True)
+        return _Cells(seen, added, shown, blind=True, rounded=by_rounding)
+    flat = collapsed(collapsed(uniform[..., 0], 0), 1)
+    equal = collapsed(collapsed((total == highest).sum(dim=-1), 0), 1)
+    return _Cells(seen, added, shown, flat, equal, blind=True, rounded=by_rounding)
 
 
 def _bound(observed: ObservedCall) -> float:
@@ -248,7 +257,7 @@ def _of_rule(rule: Mask, queries: int, keys: int, device: torch.device) -> Tenso
 def _intervals(seen: Tensor, queries: int, keys: int) -> RowMask | None:
     """The rule behind a spelled-out mask: from … to for each row, padding, rows that see all."""
     seen = seen.expand(-1, -1, queries, keys)
-    dense = _collapsed(_collapsed(seen, 0), 1)
+    dense = collapsed(collapsed(seen, 0), 1)
     everything = RowMask(
         torch.zeros(1, queries, dtype=torch.long, device=seen.device),
         torch.full((1, queries), keys, device=seen.device),
@@ -257,6 +266,10 @@ def _intervals(seen: Tensor, queries: int, keys: int) -> RowMask | None:
     if dense.shape[1] != 1:
         return everything
     cells = dense[:, 0]  # (batch or 1, query, key)
+    if len(cells) == 1 and 1 < queries <= keys:  # most masks are this one
+        row = torch.arange(queries, device=seen.device)[None] + keys - queries
+        if torch.equal(cells[0], torch.arange(keys, device=seen.device) <= row.t()):
+            return RowMask(torch.zeros_like(row), row + 1)
     numbers = cells.to(torch.uint8)
     some = cells.any(dim=-1)
     low = torch.where(some, numbers.argmax(dim=-1), 0)
@@ -274,50 +287,3 @@ def _intervals(seen: Tensor, queries: int, keys: int) -> RowMask | None:
     if not torch.equal(inside, cells):
         return everything
     return RowMask(low, high, real, whole if bool(whole.any()) else None)
-
-
-def _collapsed(tensor: Tensor, axis: int) -> Tensor:
-    """Without an axis along which everything is the same."""
-    if tensor.shape[axis] == 1:
-        return tensor
-    first = tensor.narrow(axis, 0, 1)
-    if tensor.stride(axis) == 0 or bool((tensor == first).all()):
-        return first
-    return tensor
-
-
-def _bias(added: Tensor, known: Tensor | None, queries: int, keys: int) -> RowBias | None:
-    """The rule behind numbers that are added to the scores: of the key, or of the distance."""
-    known = torch.ones_like(added, dtype=torch.bool) if known is None else known
-    shape = torch.broadcast_shapes(added.shape, known.shape)  # type: ignore[no-untyped-call]
-    added, known = added.expand(shape), known.expand(shape)
-    shown = torch.where(known, added, 0.0)
-    if not bool(shown.any()):
-        return None
-    shown = _collapsed(_collapsed(shown, 0), 1)
-    if shown.shape[2] == 1 or shown.shape[3] == 1:
-        return RowBias(shown.contiguous())
-    column = torch.where(known, added, -torch.inf).amax(dim=2, keepdim=True)
-    column = _collapsed(_collapsed(torch.where(column.isneginf(), 0.0, column), 0), 1)
-    if bool(torch.where(known, added == column, True).all()):
-        return RowBias(column)
-    table = _diagonals(shown, queries, keys)
-    if table is not None:
-        return RowBias(diagonals=table, origin=queries - 1)
-    return RowBias(shown.clone())
-
-
-def _diagonals(numbers: Tensor, queries: int, keys: int) -> Tensor | None:
-    """One number for each distance j − i from −(queries − 1) to keys − 1, if that is all."""
-    below = numbers[:, :, :, 0].flip(-1)  # distances −(queries − 1) … 0
-    table = torch.cat([below, numbers[:, :, 0, 1:]], dim=-1)
-    for start in range(0, queries, 256):
-        rows = torch.arange(start, min(start + 256, queries), device=numbers.device)[:, None]
-        places = torch.arange(keys, device=numbers.device) - rows + queries - 1
-        if not torch.equal(table[:, :, places], numbers[:, :, start : start + 256]):
-            return None
-    return table
-
-
-def _is_dense(bias: RowBias) -> bool:
-    return bias.numbers is not None and 1 not in bias.numbers.shape[2:]

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import re
 import sys
-import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from clearhead.trace.watching.code_names import INTERFACE, may_attend, names_in_code
+from clearhead.trace.watching.code_names import (
+    INTERFACE,
+    may_attend,
+    names_in_attributes,
+    names_in_code,
+)
+from clearhead.trace.watching.wrapped_forward import WrappedForward
 
 _ATTENTION = re.compile(r"atten|attn", re.IGNORECASE)
 # multihead_attn is what nn.TransformerDecoderLayer calls its attention to the memory.
@@ -22,6 +28,7 @@ _CROSS = re.compile(r"cross|enc_?dec|encoder_attn|^multihead_attn$", re.IGNORECA
 _LEAVES = re.compile(r"norm|linear|dropout|embedding|mlp|activation|rotary|gelu|silu|conv\b", re.I)
 _SOURCES = frozenset(("key_value_states", "encoder_hidden_states", "context", "memory"))
 _OWN_PATH = "reorder_and_upcast_attn"  # GPT-2 goes by the attention interface unless it has this
+_transform = torch._C._functorch.peek_interpreter_stack
 _STACK_DEPTH = 60  # Python frames that are searched for a module that has no hook
 
 
@@ -36,10 +43,17 @@ class Frame:
     owner: object = None  # the stack that it belongs to
     leave: Callable[[], None] | None = None  # ends what was begun with the module
     batch: tuple[int, ...] = field(default=())  # shape of the first tensor that it was given
+    in_vmap: bool = False  # torch.vmap runs it: a kernel may be called once for each sample
 
 
 # A tuple, never changed in place: a context that is copied (a task, a thread) keeps its own.
 _FRAMES: ContextVar[tuple[Frame, ...]] = ContextVar("frames", default=())
+
+
+def running_frame() -> Frame | None:
+    """The innermost running module of this context, of whichever model."""
+    running = _FRAMES.get()
+    return running[-1] if running else None
 
 
 def attention_modules(model: nn.Module) -> dict[str, nn.Module]:
@@ -72,7 +86,8 @@ class ModuleStack:
 
     ``begin`` is called for a module whose own code may compute attention step by step; what it
     returns is called when the module ends. ``elsewhere`` hears of modules that run in a context
-    which this watch does not belong to.
+    which this watch does not belong to. ``whole`` says what observes a module as a whole, after it
+    has run with its arguments; None: nothing does.
     """
 
     def __init__(
@@ -82,12 +97,14 @@ class ModuleStack:
         begin: Callable[[], Callable[[], None]] | None = None,
         is_here: Callable[[], bool] = lambda: True,
         elsewhere: Callable[[str], None] = lambda _: None,
+        whole: Callable[[nn.Module], Callable[..., None] | None] = lambda _: None,
     ) -> None:
         self.attention = attention_modules(model)
         self.forward = 0  # how many times the model was entered from outside
         self.ran: set[str] = set()  # attention modules that ran
         self._entered, self._begin = entered, begin
         self._is_here, self._elsewhere = is_here, elsewhere
+        self._whole = whole
         self._handles: list[RemovableHandle | WrappedForward] = []
         modules = list(model.named_modules())
         self._hookless = [
@@ -117,13 +134,15 @@ class ModuleStack:
         """The module whose method is running, by Python's own stack: it may have no hook."""
         frame = sys._getframe(2)
         for _ in range(_STACK_DEPTH):
-            module = frame.f_locals.get("self") if "self" in frame.f_code.co_varnames[:1] else None
+            code = frame.f_code  # a method's first argument is its module, whatever it is called
+            module = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
             if isinstance(module, nn.Module) and id(module) in self._paths:
                 path = self._paths[id(module)]
                 if known is not None and known.path == path:
                     return known
-                batch = () if known is None else known.batch
-                return Frame(path, module, False, looks_cross(path, module), self, batch=batch)
+                batch, vmap = ((), False) if known is None else (known.batch, known.in_vmap)
+                cross = looks_cross(path, module)
+                return Frame(path, module, False, cross, self, batch=batch, in_vmap=vmap)
             if frame.f_back is None:
                 break
             frame = frame.f_back
@@ -149,16 +168,35 @@ class ModuleStack:
         if frame.leave is not None:
             frame.leave()
 
+    def _leave_late(self, module: nn.Module) -> None:
+        """A module ended whose inner ones did not say so: an error went through them."""
+        frames = self.frames
+        if not any(frame.module is module for frame in frames):
+            return
+        for frame in reversed(frames):
+            self._leave(frame)
+            if frame.module is module:
+                return
+
     def _hook(self, path: str, module: nn.Module, steps: bool) -> None:
-        attention = path in self.attention
+        attention, observer = path in self.attention, self._whole(module)
+        steps = steps and observer is None
         is_cross = looks_cross(path, module)
         reads_ids = type(module).__module__ == "clearhead.models.stack"
         may_say = attention or steps
+        # A module that does nothing but attend through an interface runs in every step.
+        often = attention and not steps and not reads_ids and observer is None
         usual = Frame(path, module, attention, is_cross, self)  # nothing in it is of one call
 
         def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             try:
-                begin(module, args, kwargs)
+                running = _FRAMES.get()
+                inside = often and running and running[-1].owner is self
+                if inside and (is_cross or _SOURCES.isdisjoint(kwargs)) and _transform() is None:
+                    _FRAMES.set((*running, usual))
+                    self.ran.add(path)
+                else:
+                    begin(module, args, kwargs)
             except Exception:  # the model goes on; what it computes is then missed, and said to be
                 self.ran.add(path)
 
@@ -179,56 +217,36 @@ class ModuleStack:
                 frame = Frame(path, module, attention, cross, self)
                 frame.batch = _first_shape(args, kwargs)
                 frame.leave = self._begin()
+            if not _untransformed() and in_vmap():
+                frame = replace(frame, in_vmap=True)
             _FRAMES.set((*running, frame))
             if attention:
                 self.ran.add(path)
 
         def leave(module: nn.Module, _args: Any, _output: Any) -> None:
             running = _FRAMES.get()
-            if running and running[-1].module is module and running[-1].owner is self:
+            if running and running[-1] is usual:
+                _FRAMES.set(running[:-1])
+            elif running and running[-1].module is module and running[-1].owner is self:
                 self._leave(running[-1])
-                return
-            frames = self.frames
-            if not any(frame.module is module for frame in frames):
-                return
-            for frame in reversed(frames):
-                self._leave(frame)
-                if frame.module is module:
-                    return
+            else:
+                self._leave_late(module)
 
+        def leave_whole(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+            if observer is not None and self._is_here():
+                observer(module, args, kwargs, output)
+            leave(module, args, output)
+
+        enter.stack = leave.stack = leave_whole.stack = self  # type: ignore[attr-defined] # they change nothing
         if any(path == inner or path.startswith(f"{inner}.") for inner in self._hookless):
             self._handles.append(WrappedForward(module, enter, leave))
             return
-        self._handles += [
-            module.register_forward_pre_hook(enter, with_kwargs=True),
-            module.register_forward_hook(leave, always_call=True),
-        ]
-
-
-class WrappedForward:
-    """In place of a module's ``forward``, where a hook would change what the model computes."""
-
-    def __init__(self, module: nn.Module, enter: Callable[..., None], leave: Callable[..., None]):
-        self._module, self._enter, self._leave = module, enter, leave
-        self._forward = module.forward
-        module.__dict__["forward"] = self
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the module as it is."""
-        self._enter(self._module, args, kwargs)
-        try:
-            return self._forward(*args, **kwargs)
-        finally:
-            self._leave(self._module, args, None)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """A copy of the module is not watched."""
-        return types.MethodType(type(self._module).forward, memo[id(self._module)])
-
-    def remove(self) -> None:
-        """Leave the module as it was."""
-        if self._module.__dict__.get("forward") is self:
-            del self._module.__dict__["forward"]
+        ends = (
+            module.register_forward_hook(leave, always_call=True)
+            if observer is None
+            else module.register_forward_hook(leave_whole, always_call=True, with_kwargs=True)
+        )
+        self._handles += [module.register_forward_pre_hook(enter, with_kwargs=True), ends]
 
 
 def _ignore(*_: Any) -> None:
@@ -261,7 +279,7 @@ def _steps_out(module: nn.Module, named: bool = False) -> bool:
     if "forward" in names and any(_steps_out(child) for child in _within(module)):
         return True  # it calls a child's method, and no hook hears of that
     by_itself = INTERFACE not in names or getattr(module, _OWN_PATH, False)
-    return by_itself and (named or may_attend(kind))
+    return by_itself and (named or may_attend(names) or may_attend(names_in_attributes(module)))
 
 
 def _within(module: nn.Module) -> Iterator[nn.Module]:
@@ -279,9 +297,29 @@ def _has_own_door(module: nn.Module) -> bool:
     return not (module.training and bool(getattr(module, "dropout", 0.0)))
 
 
+def _untransformed() -> bool:
+    """True outside of torch.func."""
+    return _transform() is None
+
+
+def in_vmap() -> bool:
+    """True inside of torch.vmap."""
+    transforms = torch._C._functorch.get_interpreter_stack() or ()
+    return any(one.key() == torch._C._functorch.TransformType.Vmap for one in transforms)
+
+
 def _first_shape(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...]:
     given = next((part for part in (*args, *kwargs.values()) if isinstance(part, Tensor)), None)
     return () if given is None or given.is_nested else tuple(given.shape)
+
+
+def _same_tensor(one: Any, other: Any) -> bool:
+    """True if two are one tensor, or views of the same numbers."""
+    if one is other or not isinstance(one, Tensor) or not isinstance(other, Tensor):
+        return one is other
+    if one.is_nested or other.is_nested or one.shape != other.shape:
+        return False
+    return one.data_ptr() == other.data_ptr() and one.stride() == other.stride()
 
 
 def _called_cross(
@@ -291,7 +329,7 @@ def _called_cross(
     if isinstance(module, nn.MultiheadAttention):
         query = args[0] if args else kwargs.get("query")
         key = args[1] if len(args) > 1 else kwargs.get("key")
-        return key is not query and "self" not in path
+        return not _same_tensor(query, key) and "self" not in path
     return not _SOURCES.isdisjoint(kwargs) and any(
         isinstance(kwargs.get(name), Tensor) for name in _SOURCES
     )

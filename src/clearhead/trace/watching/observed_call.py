@@ -30,6 +30,7 @@ class ObservedCall:
     dropout: float = 0.0
     weights: Tensor | None = None  # the model's own, to be compared with ours
     after_dropout: bool = False  # ``weights`` are the ones after dropout
+    undropped: Tensor | None = None  # the model's own weights before dropout, if they are there
     unchecked: bool = False  # ``weights`` were not compared with the formula's yet
     counted: bool = False  # as a call that was seen
     cross: bool = False  # known to be cross-attention

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 from clearhead.trace.watching.observed_call import ObservedCall
 
 TOLERANCE = {torch.float64: 1e-9, torch.float16: 2e-2, torch.bfloat16: 3e-2}
+OUTPUT_TOLERANCE = {torch.float64: 1e-9, torch.float16: 2e-2, torch.bfloat16: 5e-2}
 FULL = 1 << 18  # weights up to which every row is compared at once; beyond, some rows now and all
 # of them by the proof
 SAMPLED_ROWS = 5
@@ -40,17 +42,34 @@ def matches_model(observed: ObservedCall, *, full: bool = False) -> bool:
     )
 
 
+def explains_output(observed: ObservedCall) -> bool:
+    """True if Σ weight · value is the layer's own output, in a sample of the rows."""
+    value, output = observed.value, observed.output
+    assert value is not None and output is not None
+    limit = OUTPUT_TOLERANCE.get(observed.dtype or output.dtype, 1e-4)
+    for row in _sample(observed.sizes[0]):
+        weights = formula_weights(observed, range(row, row + 1)).nan_to_num(0.0)  # blind: zeros
+        wide = value.to(weights.dtype).repeat_interleave(weights.shape[1] // value.shape[1], dim=1)
+        off = (weights @ wide - output[:, :, row : row + 1].to(weights.dtype)).abs()
+        if not bool((off <= limit * max(1.0, float(wide.abs().max()))).all()):
+            return False
+    return True
+
+
 def _sample(queries: int) -> list[int]:
     """Rows that are evenly spaced, the first and the last among them."""
     return sorted({round(i * (queries - 1) / (SAMPLED_ROWS - 1)) for i in range(SAMPLED_ROWS)})
 
 
 def _some_rows(observed: ObservedCall) -> ObservedCall:
-    """A call with a sample of the rows: what is added to them does not go by their number."""
-    rows = torch.tensor(_sample(observed.sizes[0]), device=observed.query.device)
+    """A call with a sample of the rows, the last among them: what is added to them does not go by
+    their number. They are evenly spaced, so that nothing is copied."""
+    last = observed.sizes[0] - 1
+    step = max(1, last // (SAMPLED_ROWS - 1))
+    first = last - step * min(SAMPLED_ROWS - 1, last // step)
 
     def some(part: Tensor | None) -> Tensor | None:
-        return part if part is None or part.shape[2] == 1 else part.index_select(2, rows)
+        return part if part is None or part.shape[2] == 1 else part[:, :, first::step]
 
     query, weights = some(observed.query), some(observed.weights)
     assert query is not None
@@ -66,8 +85,11 @@ def _rows_match(observed: ObservedCall, rows: range, limit: float) -> bool:
         ours = torch.where(theirs == 0, 0.0, ours / (1 - observed.dropout))
     if ours.shape != theirs.shape:
         return False
-    off = (ours - theirs).abs()  # NaN where the model has NaN: a row that sees nothing
-    return bool(((off <= limit) | theirs.isnan()).all())
+    off = (ours - theirs).abs()
+    largest = float(off.amax()) if off.numel() else 0.0
+    if math.isnan(largest):  # where the model has NaN: a row that sees nothing
+        return bool(((off <= limit) | theirs.isnan()).all())
+    return largest <= limit
 
 
 def _fits(observed: ObservedCall) -> bool:
@@ -96,8 +118,8 @@ def formula_weights(observed: ObservedCall, rows: range) -> Tensor:
 
 def spelled_out(observed: ObservedCall) -> ObservedCall | str:
     """The same call with the model's own weights as they came; or why they cannot be kept."""
-    weights = observed.weights
-    if weights is None or observed.dropout:
+    weights = observed.undropped if observed.dropout else observed.weights
+    if weights is None:
         return "it computes attention in a way of its own"
     if weights.numel() > MOST_SPELLED:
         return (
@@ -126,6 +148,8 @@ def spelled_out(observed: ObservedCall) -> ObservedCall | str:
         rule=None,
         from_start=False,
         bias=logs,
+        weights=weights,
+        after_dropout=False,
         fill=None,
         spelled=True,
     )

@@ -7,72 +7,23 @@ shares the module (a second call within one forward), or it begins a new run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
-from clearhead.trace.chunks import Chunk, LaterSums, Parents
+from clearhead.trace.chunks import Parents
 from clearhead.trace.record import LayerRecord
 from clearhead.trace.row_rules import RowMask, RowRules
-
-Keep: TypeAlias = Callable[[Tensor], Tensor]  # the same numbers, safe from later changes
-
-
-@dataclass(frozen=True)
-class NewRows:
-    """The rows of one attention call, ready to be recorded, with every key that the call had."""
-
-    query: Float[Tensor, "batch head query key_dim"]
-    key: Float[Tensor, "batch kv_head key key_dim"]
-    value: Float[Tensor, "batch kv_head key value_dim"] | None
-    logsum: Float[Tensor, "batch head query"] | LaterSums
-    output: Float[Tensor, "batch head query value_dim"] | None
-    piece: RowRules
-    cross: bool
-    forward: int  # the number of the model's forward in which the call ran
-    value_probe: Float[Tensor, "batch kv_head key probe"] | None = None
-    output_probe: Float[Tensor, "batch head query probe"] | None = None
-
-    @property
-    def past(self) -> int:
-        """The number of keys before those of the new rows."""
-        return self.key.shape[2] - self.query.shape[2]
-
-    @property
-    def joins(self) -> bool:
-        """True if its rules are those of plain rows, to which later rows are simply added."""
-        mask = self.piece.mask
-        return self.piece.bias is None and (mask is None or mask.dense is None)
-
-    def chunk(self, known: int, parents: Parents, keep: Keep) -> Chunk:
-        """The part that a record does not have yet: the rows, and the keys from ``known`` on."""
-        value = None if self.value is None else keep(self.value[:, :, known:])
-        output = None if self.output is None else keep(self.output)
-        probe = self.value_probe
-        sums = self.logsum.tensor() if isinstance(self.logsum, LaterSums) else self.logsum
-        return Chunk(
-            keep(self.query),
-            keep(self.key[:, :, known:]),
-            value,
-            keep(sums),
-            output,
-            self.piece,
-            parents,
-            None if probe is None else probe[:, :, known:],
-            self.output_probe,
-        )
+from clearhead.trace.watching.new_rows import Keep, NewRows
 
 
 class GrowingRecord:
     """A record to which later calls may add rows, and the last call that did."""
 
-    def __init__(self, record: LayerRecord, rows: NewRows, *, leads: bool = True) -> None:
+    def __init__(self, record: LayerRecord, rows: NewRows) -> None:
         self.record = record
-        self.leads = leads  # the first layer of its run: it tells sequences apart for all of them
         self.oldest = rows.key[:, :, 0].clone()
         self.remember(rows)
 
@@ -80,10 +31,6 @@ class GrowingRecord:
         """Keep what the next call is compared with."""
         self.forward = rows.forward
         self.last_key = rows.key[:, :, -1].clone()
-
-    def first_key(self, dropped: int) -> Tensor | None:
-        """The oldest key that a call must still have; None where comparing would cost too much."""
-        return self.oldest if dropped == 0 else None
 
     def fits(self, rows: NewRows) -> bool:
         """True if the call has the shape and dtype of this record."""
@@ -93,23 +40,6 @@ class GrowingRecord:
             self.last_key.shape[:2],
             self.last_key.shape[2],
         )
-
-
-class PassedOver:
-    """The calls of a layer that is not wanted: counted, so that later ones keep their names."""
-
-    def __init__(self, rows: NewRows) -> None:
-        self.forward, self._last_key = rows.forward, rows.key[:, :, -1].clone()
-
-    def takes(self, key: Tensor, queries: int, forward: int) -> bool:
-        """True if a call is one of this layer: of another forward, or going on in the same."""
-        if forward == self.forward:
-            before = key[:, :, key.shape[2] - queries - 1]
-            goes_on = key.shape[2] > queries and before.shape == self._last_key.shape
-            if not goes_on or not torch.equal(before, self._last_key):
-                return False
-        self.forward, self._last_key = forward, key[:, :, -1].clone()
-        return True
 
 
 @dataclass(frozen=True)
@@ -145,7 +75,7 @@ def continuation(growing: GrowingRecord, rows: NewRows) -> Continuation | None:
     past, recorded = rows.past, growing.record.keys
     if past <= 0:
         return None
-    if _lengths_differ(rows):
+    if _lengths_differ(rows) and not _only_adds_keys(growing, rows):
         return _ragged_continuation(growing, rows)
     before = rows.key[:, :, past - 1]
     dropped = recorded - past
@@ -170,15 +100,11 @@ def _same_keys(growing: GrowingRecord, rows: NewRows) -> bool:
 
 
 def _same_past(growing: GrowingRecord, rows: NewRows, dropped: int) -> bool:
-    """True if the earlier keys of a call are those of the record: the first ones, and with several
-    sequences all of them, as two beams may have the same last token."""
-    first = growing.first_key(dropped)
-    if first is not None and not torch.equal(rows.key[:, :, 0], first):
+    """True if the earlier keys of a call are those of the record, all of them: two texts may begin
+    and end in the same tokens, and blocks of keys may be put together anew."""
+    if dropped == 0 and not torch.equal(rows.key[:, :, 0], growing.oldest):
         return False
-    if rows.key.shape[0] == 1 or not growing.leads:
-        return True
-    known = growing.record.key[:, :, dropped:]
-    return torch.equal(rows.key[:, :, : rows.past], known)
+    return growing.record.has_keys(rows.key[:, :, : rows.past], dropped)
 
 
 def _cross_continuation(growing: GrowingRecord, rows: NewRows) -> Continuation | None:
@@ -208,6 +134,13 @@ def _lengths_differ(rows: NewRows) -> bool:
     if mask is None or mask.dense is not None or mask.high.shape[0] == 1:
         return False
     return int(mask.high[:, -1].min()) != int(mask.high[:, -1].max())
+
+
+def _only_adds_keys(growing: GrowingRecord, rows: NewRows) -> bool:
+    """True if a call has all recorded keys as they were: rows may stand at different keys because a
+    mask hides the last ones of some."""
+    keys = growing.record.keys
+    return rows.past >= keys and growing.record.has_keys(rows.key[:, :, :keys])
 
 
 def _ragged_continuation(growing: GrowingRecord, rows: NewRows) -> Continuation | None:
@@ -248,126 +181,3 @@ def _shifted(rows: NewRows, dropped: int) -> NewRows:
 
 def _padded(flags: Tensor | None, space: tuple[int, int], *, fill: bool) -> Tensor | None:
     return None if flags is None else torch.nn.functional.pad(flags, space, value=fill)
-
-
-class Runs:
-    """The records of every run; a run is a forward with all the calls that continue it."""
-
-    def __init__(self, most: int | None = None) -> None:
-        self._most = most  # runs that are kept; None: all
-        self.dropped = 0  # earlier runs that were not kept
-        self.records: list[LayerRecord] = []  # of the latest run; this very list grows
-        self.earlier: list[list[LayerRecord]] = []
-        self._growing: dict[tuple[str, int], GrowingRecord] = {}  # by path and occurrence
-        self._passed: dict[tuple[str, int], PassedOver] = {}
-        self.first_forward = 0  # in which the latest run began
-        self._parents: dict[int, Parents] = {}  # by forward
-        self._forked = -1  # the forward in which a cropped run was copied last
-
-    def add(
-        self, path: str, rows: NewRows, keep: Keep, new_record: Callable[[int], LayerRecord | None]
-    ) -> LayerRecord | None:
-        """Append a call to the record that it continues, or begin one.
-
-        ``new_record`` makes it from the call's occurrence: how many layers of this forward shared
-        the module before. It returns None for a layer that is not wanted.
-        """
-        parents = self._parents.setdefault(rows.forward, Parents())
-        occurrence = 0
-        while True:
-            passed = self._passed.get((path, occurrence))
-            if passed is not None:
-                if passed.takes(rows.key, rows.query.shape[2], rows.forward):
-                    return None
-                occurrence += 1
-                continue
-            growing = self._growing.get((path, occurrence))
-            if growing is None:
-                break
-            found = continuation(growing, rows)
-            if found is not None:
-                if found.cropped:
-                    self._fork(rows.forward)
-                    growing = self._growing[path, occurrence]
-                found.append_to(growing.record, parents, keep)
-                growing.remember(rows)
-                return growing.record
-            if growing.forward != rows.forward:
-                self._begin_run(rows.forward)
-                occurrence = -1
-            occurrence += 1
-        record = new_record(occurrence)
-        if record is not None:
-            self._growing[path, occurrence] = GrowingRecord(record, rows, leads=not self.records)
-            self.records.append(record)
-        else:
-            self._passed[path, occurrence] = PassedOver(rows)
-        return record
-
-    def passes(self, path: str, key: Tensor, queries: int, forward: int) -> bool:
-        """True if a call belongs to a layer that is not wanted: nothing need be computed for it."""
-        occurrence = 0
-        while (passed := self._passed.get((path, occurrence))) is not None:
-            if passed.takes(key.detach(), queries, forward):
-                return True
-            occurrence += 1
-        return False
-
-    def occurrence(self, path: str, forward: int) -> int:
-        """Which call of a module in this forward the next one is, by those that there were."""
-        number = 0
-        while True:
-            held = self._growing.get((path, number)) or self._passed.get((path, number))
-            if held is None or held.forward != forward:
-                return number
-            number += 1
-
-    def grows(self, path: str) -> bool:
-        """True if the latest run has one record of a module, which later calls may continue."""
-        known = (path, 0) in self._growing
-        return known and (path, 1) not in self._growing and (path, 1) not in self._passed
-
-    def goes_on(self, path: str, rows: NewRows) -> bool:
-        """True if a call continues the record of a module, and nothing else changes."""
-        growing = self._growing.get((path, 0))
-        found = None if growing is None else continuation(growing, rows)
-        if found is None or found.cropped:
-            return False
-        return found.order is None and found.lengths is None
-
-    def parents_of(self, forward: int) -> Int[Tensor, " batch"] | None:
-        """The earlier sequence that each sequence of a forward continues; None: its own."""
-        return self._parents[forward].order if forward in self._parents else None
-
-    def drop(self, path: str) -> None:
-        """Forget what was recorded of a module in the latest run."""
-        self.records[:] = [record for record in self.records if record.facts.path != path]
-        self._growing = {name: held for name, held in self._growing.items() if name[0] != path}
-
-    def forget(self) -> None:
-        """Keep nothing of any run."""
-        for held in (self.records, self.earlier, self._growing, self._passed, self._parents):
-            held.clear()
-
-    def _fork(self, forward: int) -> None:
-        """A cache was cropped: the run so far stays as it is, and a copy of it goes on."""
-        if self._forked == forward:
-            return
-        self._forked = forward
-        for growing in self._growing.values():
-            growing.record = growing.record.copy()
-        held = {growing.record.facts.name: growing.record for growing in self._growing.values()}
-        self._keep_run([held.get(record.facts.name, record) for record in self.records])
-
-    def _keep_run(self, records: list[LayerRecord]) -> None:
-        """The latest run becomes an earlier one; these records are the latest now."""
-        self.earlier.append(list(self.records))
-        while self._most is not None and len(self.earlier) >= self._most:
-            self.earlier.pop(0)
-            self.dropped += 1
-        self.records[:] = records
-
-    def _begin_run(self, forward: int) -> None:
-        self.first_forward = forward
-        self._keep_run([])
-        self._growing.clear()

@@ -21,6 +21,7 @@ from torch import nn
 
 from clearhead.arguments import flag, shown
 from clearhead.attention.observers import OBSERVERS
+from clearhead.engine.observers import add_observer, remove_observer
 from clearhead.errors import InputError
 from clearhead.kernels.freed_memory import keep_freed_memory
 from clearhead.trace.passage import check_tokenizer
@@ -99,6 +100,8 @@ def _open_doors(recorder: Recorder, exits: ExitStack) -> None:
     if own_call not in OBSERVERS.watching:
         OBSERVERS.watching = (*OBSERVERS.watching, own_call)
     exits.callback(_close_own_door)
+    add_observer(recorder.engine)
+    exits.callback(remove_observer, recorder.engine)
     open_door()
     exits.callback(close_door)
     KERNELS.open()
@@ -130,10 +133,16 @@ def _module_of(model: Any) -> nn.Module:
     return module
 
 
+def _is_compiled(module: nn.Module) -> bool:
+    """By what a module holds itself: asking it for names that it does not have takes long."""
+    compiled = module.__dict__.get("_compiled_call_impl") is not None
+    return compiled or "_orig_mod" in module._modules or "_orig_mod" in module.__dict__
+
+
 def _refuse(model: nn.Module) -> None:
     """Refuse what cannot be watched before anything runs."""
     for path, module in model.named_modules():
-        if getattr(module, "_compiled_call_impl", None) is not None or hasattr(module, "_orig_mod"):
+        if _is_compiled(module):
             where = f" ({path})" if path else ""
             raise InputError(
                 f"this model is compiled{where}: torch.compile hides the attention calls.",

@@ -8,7 +8,7 @@ from clearhead.trace.record import LayerRecord
 from clearhead.trace.seen import Seen
 from clearhead.trace.spill import Spill
 from clearhead.trace.watching.coverage import Coverage
-from clearhead.trace.watching.stitching import Runs
+from clearhead.trace.watching.runs import Runs
 
 
 class Watched(Seen):

@@ -10,15 +10,45 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import nn
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
-from clearhead.attention.observers import OBSERVERS
+from clearhead.attention.observers import COMPUTING
 from clearhead.trace.watching.module_stack import Frame
 from clearhead.trace.watching.observed_call import ObservedCall
+
+
+class Kernel(NamedTuple):
+    """A call of a fused kernel, not described yet."""
+
+    describe: Callable[[dict[str, Any], Any], ObservedCall]
+    names: list[str]  # of its arguments
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    result: Any
+
+    def observed(self) -> ObservedCall:
+        """The call in our form."""
+        given = {**dict(zip(self.names, self.args, strict=False)), **self.kwargs}
+        return self.describe(given, self.result)
+
+
+class Calls:
+    """What ran inside of a door that describes it better."""
+
+    __slots__ = ("kernels", "others", "softmaxes")
+
+    def __init__(self) -> None:
+        self.kernels: list[Kernel] = []
+        self.others: list[ObservedCall] = []
+        self.softmaxes = 0  # that kernels computed
+
+    def observed(self) -> list[ObservedCall]:
+        """All calls of attention."""
+        return [*self.others, *(kernel.observed() for kernel in self.kernels)]
 
 
 @runtime_checkable
@@ -47,11 +77,17 @@ class Watcher(Protocol):
     def module(self) -> nn.Module | None:
         """The module that is running, if it belongs to the watched model."""
 
+    def takes_unread(self, args: tuple[Any, ...]) -> bool:
+        """True if a call with these arguments may be put down, to be described later."""
+
+    def put(self, calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Put down a call."""
+
 
 TRANSFORMED = "it ran within torch.func, whose tensors cannot be kept"
 _VIEWS = torch._C.DispatchKey.ADInplaceOrView
 _WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
-_COLLECTED: ContextVar[list[ObservedCall] | None] = ContextVar("collected", default=None)
+_COLLECTED: ContextVar[Calls | None] = ContextVar("collected", default=None)
 _BUSY: ContextVar[bool] = ContextVar("busy", default=False)  # what an observer computes itself
 
 
@@ -76,7 +112,7 @@ def watchers() -> tuple[Watcher, ...]:
 
 def is_watching() -> bool:
     """True if a call that runs now is to be observed."""
-    return bool(_WATCHERS.get()) and not _BUSY.get() and not OBSERVERS.computing
+    return bool(_WATCHERS.get()) and not _BUSY.get() and not COMPUTING.get()
 
 
 def is_observing() -> bool:
@@ -99,22 +135,33 @@ def collect(observed: ObservedCall) -> bool:
     collected = _COLLECTED.get()
     if collected is None:
         return False
-    collected.append(observed)
+    collected.others.append(observed)
     return True
 
 
-def is_collecting() -> bool:
-    """True inside of a door that will describe what runs there."""
-    return _COLLECTED.get() is not None
+def collected() -> Calls | None:
+    """What ran so far inside of the door that will describe it; None outside of such doors."""
+    return _COLLECTED.get()
 
 
 def _plain(observed: ObservedCall) -> bool:
-    """True if nothing is a tensor of torch.func: those end with their transform."""
-    parts = (observed.query, observed.key, observed.value, observed.output, observed.weights)
+    """True if nothing is a tensor of torch.func: those end with their transform. The output of a
+    call is one if anything that went into it is."""
+    if observed.output is not None:
+        return not torch._C._functorch.is_functorch_wrapped_tensor(observed.output)
+    parts = (observed.query, observed.key, observed.value, observed.weights)
     return not any(
         part is not None and torch._C._functorch.is_functorch_wrapped_tensor(part)
         for part in (*parts, observed.mask, observed.bias)
     )
+
+
+def unread_by(args: tuple[Any, ...]) -> Watcher | None:
+    """The watcher of this context, if it is the only one and takes such a call unread."""
+    found = _WATCHERS.get()
+    if len(found) != 1 or not found[0].open or _COLLECTED.get() is not None:
+        return None
+    return found[0] if found[0].takes_unread(args) else None
 
 
 def refuse(reason: str) -> None:
@@ -122,6 +169,12 @@ def refuse(reason: str) -> None:
     if _COLLECTED.get() is None:
         for watcher in watchers():
             watcher.refuse(reason)
+
+
+def happened() -> None:
+    """Tell every watcher that attention ran, whoever observes it."""
+    for watcher in watchers():
+        watcher.happened()
 
 
 def mark_place() -> dict[int, Frame]:
@@ -141,8 +194,8 @@ def refuse_at(places: dict[int, Frame], reason: str) -> None:
 class collecting:  # noqa: N801 - a context manager; one made of a generator takes twice as long
     """Calls that are observed in the block go into a list only: this door knows more of them."""
 
-    def __enter__(self) -> list[ObservedCall]:
-        calls: list[ObservedCall] = []
+    def __enter__(self) -> Calls:
+        calls = Calls()
         self._token = _COLLECTED.set(calls)
         return calls
 

@@ -24,7 +24,7 @@ def test_an_eager_function_is_described_by_its_arguments_or_its_weights() -> Non
     with collecting() as observed:
         output, weights = door._observed(eager, module, query, key, value, None, scaling=0.3)
         door._observed(eager, module, query, key, value, None, scaling=0.3, wrong=1.2)
-    first, second = observed
+    first, second = observed.observed()
     assert first.scale == 0.3 and first.weights is weights and first.output is not None
     assert torch.equal(first.output, output.transpose(1, 2)) and not first.spelled
     assert second.spelled  # its weights are not those of the formula

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
-from clearhead.trace.watching.watchers import is_collecting, mark_place, watchers
+from clearhead.trace.watching.watchers import collected, happened, mark_place
 
 
 class _Sizes:
@@ -22,6 +22,7 @@ class _Sizes:
     def __init__(self) -> None:
         self.products: set[int] = set()
         self.softmaxes: dict[int, list[dict[int, Any]]] = {}  # by size: where each of them ran
+        self.in_place: dict[int, bool] = {}  # sizes of exponentials that were written in place
         self.began = PRODUCTS.counted  # its products were counted from the first on
         self.opened = PRODUCTS.opened
 
@@ -80,12 +81,13 @@ def product_ran(args: tuple[Any, ...], result: Tensor) -> None:
     if sizes is None:
         return
     sizes.products.add(result.numel())
-    if not sizes.softmaxes:
+    if not sizes.softmaxes and not sizes.in_place:
         return
-    opened = sum(len(sizes.softmaxes.pop(part.numel(), ())) for part in args[:2])
-    for _ in range(opened):
-        for watcher in watchers():
-            watcher.happened()
+    for part in args[:2]:
+        opened = len(sizes.softmaxes.pop(part.numel(), ()))
+        by_hand = sizes.in_place.pop(part.numel(), False)
+        for _ in range(opened or by_hand):
+            happened()
 
 
 def sum_and_product_ran(args: tuple[Any, ...], result: Tensor) -> None:
@@ -96,13 +98,14 @@ def sum_and_product_ran(args: tuple[Any, ...], result: Tensor) -> None:
 def softmax_ran(_args: tuple[Any, ...], result: Tensor) -> None:
     """A softmax with three axes or more may have come from any product; with two it is more often
     a router's or a classifier's, and counts only if a batched product had its size."""
+    calls = collected()
+    if calls is not None and result.ndim > 2:
+        calls.softmaxes += 1  # the door says so
+        return
     sizes = _SIZES.get()
     if sizes is None:
         return
-    if is_collecting() and result.ndim > 2:
-        for watcher in watchers():
-            watcher.happened()
-    elif result.ndim > 2 or _came_from_product(sizes, result):
+    if result.ndim > 2 or _came_from_product(sizes, result):
         PRODUCTS.want()
         sizes.softmaxes.setdefault(result.numel(), []).append(mark_place())
 
@@ -112,6 +115,13 @@ def exponential_ran(_args: tuple[Any, ...], result: Tensor) -> None:
     sizes = _SIZES.get()
     if sizes is not None and result.ndim > 1 and _came_from_product(sizes, result):
         sizes.softmaxes[result.numel()] = [mark_place()]
+
+
+def exponential_in_place_ran(_args: tuple[Any, ...], result: Tensor) -> None:
+    """Likewise; torch's own logsumexp does that, too, beside a softmax of the same scores."""
+    sizes = _SIZES.get()
+    if sizes is not None and result.ndim > 1 and _came_from_product(sizes, result):
+        sizes.in_place[result.numel()] = True
 
 
 def _came_from_product(sizes: _Sizes, result: Tensor) -> bool:

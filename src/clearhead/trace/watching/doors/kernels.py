@@ -19,6 +19,7 @@ import torch
 from clearhead.trace.watching.doors.fast_path import encoder_layer_call, multi_head_call
 from clearhead.trace.watching.doors.happened import (
     PRODUCTS,
+    exponential_in_place_ran,
     exponential_ran,
     product_ran,
     softmax_ran,
@@ -27,7 +28,8 @@ from clearhead.trace.watching.doors.happened import (
 from clearhead.trace.watching.doors.sdpa import flash_call, other_device_call
 from clearhead.trace.watching.observed_call import ObservedCall
 from clearhead.trace.watching.watchers import (
-    collect,
+    Kernel,
+    collected,
     failure,
     is_watching,
     notify,
@@ -51,6 +53,10 @@ _SOFTMAXES: dict[str, Callable[[tuple[Any, ...], Any], None]] = {
     "_softmax": softmax_ran,
     "_log_softmax": softmax_ran,
     "exp": exponential_ran,
+    "exp_": exponential_in_place_ran,
+    "exp2": exponential_ran,
+    "exp2_": exponential_in_place_ran,
+    "pow.Scalar": exponential_ran,  # a number to the power of scores
 }
 _PRODUCTS: dict[str, Callable[[tuple[Any, ...], Any], None]] = {
     "bmm": product_ran,
@@ -119,11 +125,13 @@ def _fused(name: str, describe: Callable[[dict[str, Any], Any], ObservedCall]) -
 
     def run(keyset: Any, *args: Any, **kwargs: Any) -> Any:
         result = redispatch(keyset & _AFTER, *args, **kwargs)
-        if is_watching() and _is_plain(args[0]):
+        if is_watching() and type(args[0]) is torch.Tensor and not args[0].is_meta:
+            kernel, calls = Kernel(describe, names, args, kwargs, result), collected()
+            if calls is not None:
+                calls.kernels.append(kernel)
+                return result
             try:
-                observed = describe({**dict(zip(names, args, strict=False)), **kwargs}, result)
-                if not collect(observed):
-                    observe(notify, observed)
+                observe(notify, kernel.observed())
             except Exception as error:  # the model goes on
                 refuse(failure(error))
         return result
@@ -149,7 +157,7 @@ def _counted(name: str, count: Callable[[tuple[Any, ...], Any], None]) -> _Hook:
 
     def run(keyset: Any, *args: Any, **kwargs: Any) -> Any:
         result = redispatch(keyset & _AFTER, *args, **kwargs)
-        if is_watching() and _is_plain(args[0]):
+        if is_watching() and _is_plain(result):
             try:
                 count(args, result)
             except Exception as error:  # the model goes on
@@ -161,7 +169,8 @@ def _counted(name: str, count: Callable[[tuple[Any, ...], Any], None]) -> _Hook:
 
 def _operation(name: str) -> tuple[Callable[..., Any], list[str]]:
     """How to hand a call of an operation on, and the names of its arguments."""
-    operation = getattr(torch.ops.aten, name).default
+    packet, _, overload = name.partition(".")
+    operation = getattr(getattr(torch.ops.aten, packet), overload or "default")
     names = [argument.name for argument in operation._schema.arguments]
     return operation._handle.redispatch_boxed, names
 

@@ -16,15 +16,19 @@ import torch
 from torch import Tensor, nn
 
 from clearhead.errors import InputError
-from clearhead.trace.watching.doors.unfused import follow_steps, steps_paused
+from clearhead.trace.watching.doors.unfused.following import follow_steps, is_followed, steps_paused
+from clearhead.trace.watching.doors.unfused.scored_call import narrowest
 from clearhead.trace.watching.observed_call import ObservedCall
 from clearhead.trace.watching.sample_check import checked
 from clearhead.trace.watching.watchers import (
+    Calls,
     collecting,
+    happened,
     is_watching,
     notify,
     observe,
     refuse,
+    unread_by,
 )
 
 _LOCK = threading.Lock()
@@ -86,15 +90,32 @@ def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _observed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call the model's function as it is, then notify the watchers of what it computed."""
-    with collecting() as inner, steps_paused():
+    watcher = unread_by(args)
+    if watcher is not None:
+        with collecting() as calls:
+            result = function(*args, **kwargs)
+        watcher.put(calls, result, args, kwargs)
+        return result
+    if is_followed() or _takes_steps(args, kwargs):
+        calls, result = _followed(function, args, kwargs)
+    else:
+        with collecting() as calls:
+            result = function(*args, **kwargs)
+    observe(_notify, calls, result, args, kwargs)
+    return result
+
+
+def _followed(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Calls, Any]:
+    with collecting() as calls, steps_paused():
         end = follow_steps() if _takes_steps(args, kwargs) else None
         try:
             result = function(*args, **kwargs)
         finally:
             if end is not None:
                 end()
-    observe(_notify, inner, result, args, kwargs)
-    return result
+    return calls, result
 
 
 def _takes_steps(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -106,18 +127,28 @@ def _takes_steps(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return dropout or args[1].size(-1) != args[3].size(-1)
 
 
-def _notify(
-    inner: list[ObservedCall], result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
-    observed = _merged(inner, result, *args, **kwargs)
+def _notify(calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    for _ in range(calls.softmaxes):
+        happened()
+    observed = described(calls, result, args, kwargs)
     if isinstance(observed, str):
         refuse(observed)
     else:
         notify(observed)
 
 
+def described(
+    calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> ObservedCall | str:
+    """The call, by the kernel that ran in it, or by arguments and weights; or why not."""
+    found = calls.observed()
+    if len(found) == 1 and len(args) > 3:
+        mask = args[4] if len(args) > 4 else kwargs.get("attention_mask")
+        return _completed(found[0], args[2], args[3], mask)
+    return _merged(result, *args, **kwargs)
+
+
 def _merged(
-    inner: list[ObservedCall],
     result: Any,
     module: nn.Module,
     query: Tensor,
@@ -132,9 +163,7 @@ def _merged(
     s_aux: Tensor | None = None,
     **_: Any,
 ) -> ObservedCall | str:
-    """The arguments of the interface, completed by what the kernel inside reported."""
-    if len(inner) == 1:
-        return _completed(inner[0], key, value, attention_mask)
+    """The arguments of the interface, and the weights that it returned."""
     weights = result[1] if isinstance(result, tuple) and len(result) > 1 else None
     if not isinstance(weights, Tensor) or not query.ndim == key.ndim == weights.ndim == 4:
         return OWN_WAY
@@ -147,6 +176,7 @@ def _merged(
         value,
         scale=query.shape[-1] ** -0.5 if scaling is None else float(scaling),
         output=result[0].transpose(1, 2),
+        dtype=narrowest(query, key, value, weights, result[0]),
         mask=None if attention_mask is None else _mask(attention_mask, keys),
         bias=None if position_bias is None else position_bias[..., :keys],
         softcap=softcap,

@@ -4,8 +4,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from clearhead.trace.watching.doors.unfused import Pending, Trail, UnfusedMode
-from clearhead.trace.watching.doors.unfused_steps import STEPS, opaque
+from clearhead.trace.watching.doors.unfused.mode import UnfusedMode
+from clearhead.trace.watching.doors.unfused.operands import opaque
+from clearhead.trace.watching.doors.unfused.steps import STEPS
+from clearhead.trace.watching.doors.unfused.trail import Pending, Trail
 from clearhead.trace.watching.watchers import add_watcher, remove_watcher
 from tests.trace.watching.test_watchers import Spy
 
@@ -41,8 +43,8 @@ def test_an_operation_that_is_no_step_makes_scores_opaque(mode: UnfusedMode) -> 
     with mode:
         scores = torch.bmm(LEFT, RIGHT.mT)
         sine = scores.sin()
-        other = torch.softmax(scores, dim=1)  # over the queries
+        other = torch.softmax(scores, dim=1)  # over the rows: they are keys
     remove_watcher(spy)
     trail = mode.trail(sine)
-    assert trail is not None and trail.opaque and mode.trail(other) is None
+    assert trail is not None and trail.opaque and mode.trail(other) is not None
     assert opaque(mode, LEFT, (LEFT,), {}) is None

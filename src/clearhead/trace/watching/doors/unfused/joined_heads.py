@@ -8,7 +8,6 @@ given, must leave one answer. If they leave several, the call is refused.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -20,23 +19,27 @@ from clearhead.trace.watching.axis_digits import (
     Digit,
     Dim,
     Label,
-    arranged,
     heads_joined,
     label_of,
     split_by,
+)
+from clearhead.trace.watching.doors.unfused.scored_call import (
+    UNFOLLOWED,
+    four,
+    narrowest,
+    scored_call,
 )
 from clearhead.trace.watching.observed_call import ObservedCall
 from clearhead.trace.watching.watchers import watchers
 
 if TYPE_CHECKING:
-    from clearhead.trace.watching.doors.unfused import Pending, Source, Trail
+    from clearhead.trace.watching.doors.unfused.trail import Pending, Source
 
 _HEADS = (
     "num_heads", "n_heads", "heads", "n_head", "num_attention_heads", "num_attn_heads", "nhead",
     "num_key_value_heads", "h", "nb_heads", "n_attention_heads",
 )  # fmt: skip
 UNCLEAR = "nothing tells its heads from its sequences"
-UNFOLLOWED = "its axes cannot be followed"
 MIXED_NOTE = "weights of a softmax, which the model mixes with others or changes afterwards"
 
 
@@ -127,7 +130,7 @@ def joined_calls(calls: list[ObservedCall | str], places: dict[int, Any]) -> Obs
         shape = torch.broadcast_shapes(*(part.shape for part in parts))  # type: ignore[no-untyped-call]
         return torch.cat([part.expand(shape) for part in parts], dim=1)
 
-    names = ("query", "key", "value", "output", "logsum", "mask", "bias", "weights")
+    names = ("query", "key", "value", "output", "logsum", "mask", "bias", "weights", "undropped")
     tensors: dict[str, Any] = {name: together(name) for name in names}
     sinks = [call.sinks for call in heads if call.sinks is not None]
     tensors["sinks"] = torch.cat(sinks) if len(sinks) == len(heads) else None
@@ -197,7 +200,7 @@ def _arranged_call(pending: Pending, label: Label, heads: tuple[Digit, ...]) -> 
     if any(digit.axis != "n" for digit in rows) or any(digit.axis == "n" for digit in batch):
         return UNCLEAR
     columns = label_of("m", (trail.key.shape[1],))[0]
-    observed = _scored_call(trail, pending.weights, (*label[:2], columns), (batch, heads, rows))
+    observed = scored_call(trail, pending.weights, (*label[:2], columns), (batch, heads, rows))
     if isinstance(observed, str):
         return observed
     wide = label_of("d", (pending.value.shape[2],))
@@ -207,12 +210,12 @@ def _arranged_call(pending: Pending, label: Label, heads: tuple[Digit, ...]) -> 
         ((*label[:2], *wide), (rows, *wide)),
     ]
     value, output = (
-        _four(tensor, of, fine, (batch, heads, *last))
+        four(tensor, of, fine, (batch, heads, *last))
         for tensor, (of, last) in zip((pending.value, pending.output), places, strict=True)
     )
     if value is None or output is None:
         return UNFOLLOWED
-    dtype = _narrowest(trail.query, pending.weights, pending.value)
+    dtype = narrowest(trail.query, pending.weights, pending.value)
     return replace(observed, value=value, output=output, dtype=dtype)
 
 
@@ -222,89 +225,4 @@ def _of_source(source: Source, label: Label, heads: Dim) -> ObservedCall | str:
     batch = tuple(digit for digit in every if digit.axis in "zg" and digit not in heads)
     rows = [digit for digit in every if digit.axis == "n" and digit not in heads]
     in_order = tuple(sorted(rows, key=lambda digit: -digit.step))
-    return _scored_call(source.trail, source.weights, label, (batch, heads, in_order))
-
-
-def _four(tensor: Tensor, of: Label, fine: Label, wanted: tuple[Dim, ...]) -> Tensor | None:
-    """A tensor with its axes in the wanted order, cut as finely as ``fine``."""
-    split = split_by(of, fine)
-    return None if split is None else arranged(tensor, split, wanted)
-
-
-def _scored_call(
-    trail: Trail, weights: Tensor, label: Label, axes: tuple[Dim, Dim, Dim]
-) -> ObservedCall | str:
-    """Queries, keys, masks and weights with axes (batch, head, row, …); no values yet."""
-    batch, heads, rows = axes
-    columns = label_of("m", (trail.key.shape[1],))[0]
-    fine = (*label, columns)
-    sizes = trail.query.shape
-    deep = label_of("w", (sizes[2],))
-    first = label_of("zn", (sizes[0], sizes[1]))
-    if trail.talking:
-        count = math.prod(digit.size for digit in heads)
-        key = _keys_of_one_head(trail.key, (first[0], columns, *deep), fine, batch, count)
-        query = (
-            None
-            if key is None
-            else key.new_zeros(()).expand(
-                key.shape[0], count, math.prod(digit.size for digit in rows), key.shape[3]
-            )
-        )
-    else:
-        query = _four(trail.query, (*first, *deep), fine, (batch, heads, rows, *deep))
-        key = _four(trail.key, (first[0], columns, *deep), fine, (batch, heads, columns, *deep))
-    own = _four(weights, label, fine, (batch, heads, rows, columns))
-    groups = ((), (), ()) if trail.opaque else (trail.added, trail.factors, trail.hidden)
-    parts = [
-        [_four(part.tensor, part.label, fine, (batch, heads, rows, columns)) for part in group]
-        for group in groups
-    ]
-    if any(part is None for part in (query, key, own, *chain(*parts))):
-        return UNFOLLOWED
-    assert query is not None and key is not None
-    added, factors, hidden = ([part for part in group if part is not None] for group in parts)
-    for factor in factors:
-        query = query * factor
-    mask = None
-    for part in hidden:
-        mask = ~part if mask is None else mask & ~part
-    return ObservedCall(
-        query,
-        key,
-        None,
-        scale=trail.scale * (trail.capped or 1.0),
-        softcap=trail.capped,
-        output=None,
-        mask=mask,
-        fill=trail.fill if hidden else None,
-        bias=sum(added[1:], added[0]) if added else None,
-        sinks=_sinks(trail, query.shape[1], query.device),
-        dropout=trail.dropout,
-        dtype=_narrowest(trail.query, weights),
-        weights=own,
-        after_dropout=True,
-        opaque=trail.opaque,
-    )
-
-
-def _keys_of_one_head(key: Tensor, of: Label, fine: Label, batch: Dim, count: int) -> Tensor | None:
-    """Heads were mixed, so that none has keys of its own: these tell which call goes on."""
-    split = split_by(of, fine)
-    if split is None:
-        return None
-    heads = tuple(digit for digit in split[0] if digit not in batch)
-    four = arranged(key, split, (batch, heads, *split[1:]))
-    return None if four is None else four[:, :1].expand(-1, count, -1, -1)
-
-
-def _sinks(trail: Trail, heads: int, device: torch.device) -> Tensor | None:
-    """A number beside the sum of exponentials is the share of a sink."""
-    if not trail.rest:
-        return None
-    return torch.full((heads,), math.log(trail.rest), dtype=torch.float64, device=device)
-
-
-def _narrowest(*tensors: Tensor) -> torch.dtype:
-    """The precision that the model computed in: autocast mixes several."""
-    return min((tensor.dtype for tensor in tensors), key=lambda dtype: (dtype.itemsize, str(dtype)))
+    return scored_call(source.trail, source.weights, label, (batch, heads, in_order))

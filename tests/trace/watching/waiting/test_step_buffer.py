@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from clearhead.trace.watching.module_stack import Frame
 from clearhead.trace.watching.observed_call import ObservedCall
-from clearhead.trace.watching.step_buffer import Joiner, StepBuffer, by_layer
+from clearhead.trace.watching.waiting import step_buffer
+from clearhead.trace.watching.waiting.step_buffer import Joiner, StepBuffer, by_layer, restored
 from clearhead.trace.watching.watch import watch
 
 HEADS, WIDTH = 3, 5
@@ -35,6 +36,13 @@ def steps(count: int, past: int = 4, batch: int = 1) -> list[ObservedCall]:
     return calls
 
 
+@pytest.fixture(params=[0, 1 << 20], ids=["let go", "held"])
+def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Earlier keys are let go at once, or held as long as they wait."""
+    monkeypatch.setattr(step_buffer, "MOST_HELD", request.param)
+    return int(request.param)
+
+
 def waiting(calls: list[ObservedCall], path: str = "attn") -> StepBuffer:
     buffer, place = StepBuffer(), Frame(path, nn.Identity(), True, False)
     for forward, call in enumerate(calls):
@@ -43,7 +51,7 @@ def waiting(calls: list[ObservedCall], path: str = "attn") -> StepBuffer:
 
 
 @pytest.mark.parametrize("batch", [1, 2])
-def test_steps_are_one_call_that_sees_the_keys_up_to_each(batch: int) -> None:
+def test_steps_are_one_call_that_sees_the_keys_up_to_each(batch: int, held: int) -> None:
     calls = steps(7, batch=batch)
     joined = Joiner().together(by_layer(waiting(calls).empty())[0])
     assert joined is not None and joined.sizes == (7, 11) and joined.rule is not None
@@ -56,20 +64,58 @@ def test_steps_are_one_call_that_sees_the_keys_up_to_each(batch: int) -> None:
         assert torch.equal(joined.logsum[:, :, number], call.logsum[:, :, 0])
 
 
-@pytest.mark.parametrize("part", ["key", "value"])
 @pytest.mark.parametrize("batch", [1, 2])
-def test_steps_with_another_past_are_not_one_call(part: str, batch: int) -> None:
+def test_steps_with_other_keys_are_not_one_call(batch: int, held: int) -> None:
+    calls, place = steps(6, batch=batch), Frame("attn", nn.Identity(), True, False)
+    buffer = waiting(calls[:3])
+    calls[3].key = calls[3].key.flip(-1)
+    assert buffer.take(place, calls[3], False, 3) is bool(held)
+    if held:
+        layer = by_layer(buffer.empty())[0]
+        assert Joiner().together(layer) is None and restored(layer) == layer
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_steps_with_other_values_are_not_one_call(batch: int, held: int) -> None:
     calls = steps(6, batch=batch)
-    setattr(calls[3], part, getattr(calls[3], part).flip(-1))
-    assert Joiner().together(by_layer(waiting(calls).empty())[0]) is None
+    calls[3].value = calls[3].value.flip(-1) if calls[3].value is not None else None
+    layer = by_layer(waiting(calls).empty())[0]
+    assert Joiner().together(layer) is None
+    # Without their own, they had values that nobody has any more.
+    assert restored(layer) == (layer if held else [layer[-1]])
 
 
-@pytest.mark.parametrize("part", ["query", "key", "weights"])
-def test_what_was_written_to_since_is_not_put_together(part: str) -> None:
+@pytest.mark.parametrize("part", ["query", "weights"])
+def test_what_was_written_to_since_is_not_put_together(part: str, held: int) -> None:
     calls = steps(3)
     buffer = waiting(calls)
     getattr(calls[1], part).mul_(1.0)
+    layer = by_layer(buffer.empty())[0]
+    assert Joiner().together(layer) is None
+    assert [step.unchanged for step in restored(layer)] == [True, False, True]
+
+
+@pytest.mark.parametrize("part", ["key", "value"])
+def test_keys_that_were_written_to_do_not_go_on(part: str, held: int) -> None:
+    calls, place = steps(4), Frame("attn", nn.Identity(), True, False)
+    buffer = waiting(calls[:2])
+    getattr(calls[1], part).mul_(1.0)
+    assert buffer.take(place, calls[2], False, 2) is bool(held)
     assert Joiner().together(by_layer(buffer.empty())[0]) is None
+
+
+def test_keys_of_earlier_steps_are_let_go_and_can_be_had_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(step_buffer, "MOST_HELD", 0)
+    calls = steps(5)
+    asked = [(call.key.clone(), call.value) for call in calls]
+    layer = by_layer(waiting(calls).empty())[0]
+    assert [call.key.numel() for call in calls] == [0, 0, 0, 0, calls[-1].key.numel()]
+    for step, (key, value) in zip(restored(layer), asked, strict=True):
+        assert step.unchanged and torch.equal(step.call.key, key)
+        assert step.call.value is not None and value is not None
+        assert torch.equal(step.call.value, value)
 
 
 def test_calls_that_do_not_wait() -> None:
@@ -160,3 +206,21 @@ def test_an_output_that_is_scaled_in_place_is_kept_as_it_came() -> None:
     with watch(model) as seen:
         generate(model, ids, 6)
     assert seen.missed == "" and seen.verify().exact
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_steps_of_which_some_let_go_are_one_call(
+    batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, place = steps(7, batch=batch), Frame("attn", nn.Identity(), True, False)
+    buffer = waiting(calls[:4])
+    monkeypatch.setattr(step_buffer, "MOST_HELD", 0)
+    for forward, call in enumerate(calls[4:], start=4):
+        assert buffer.take(place, call, False, forward)
+    layer = by_layer(buffer.empty())[0]
+    assert [step.brought is None for step in layer] == [True, True, True, False, False, False, True]
+    joined = Joiner().together(layer)
+    assert joined is not None and joined.sizes == (7, 11)
+    calls[1].key = calls[1].key + 1
+    assert Joiner().together(layer) is None
+    assert [step.keys for step in restored(layer)] == [5, 6, 7, 8, 9, 10, 11]

@@ -3,8 +3,9 @@
 A step has one query, yet recording it takes as many operations as recording a prompt. So it waits
 as it came, with the version counters of its tensors. Steps in a row are what one call with several
 queries would have been: step t sees the keys up to its own. They are put together only if the keys
-say so, bit for bit: each step goes on where the one before ended. Whatever does not fit is recorded
-call by call, in the order of the calls.
+say so, bit for bit: each step goes on where the one before ended. Then the later keys contain the
+earlier ones. Where much waits already, that is compared at once, and the earlier keys are let go.
+Whatever does not fit is recorded call by call, in the order of the calls.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from clearhead.trace.watching.observed_call import ObservedCall
 
 MOST_STEPS = 64  # of a layer
 MOST_BYTES = 32 << 20  # that wait in all
+MOST_HELD = 16 << 20  # from which on earlier keys and values are let go
 
 
 @dataclass(slots=True)
@@ -31,11 +33,33 @@ class Step:
     cross: bool
     forward: int
     versions: tuple[int, ...]
+    keys: int  # how many it has
+    brought: Tensor | None = None  # the value that it brought, once its keys and values are let go
 
     @property
     def unchanged(self) -> bool:
         """True if nobody wrote to its tensors since."""
         return self.versions == _versions(self.call)
+
+    def release(self) -> None:
+        """Let go of keys and values: the next step has the same ones, and its own."""
+        value = self.call.value
+        assert value is not None
+        self.brought = value.narrow(2, self.keys - 1, 1).clone()
+        self.call.key = self.call.value = _RELEASED
+        self.versions = _versions(self.call)
+
+    def restore(self, last: ObservedCall) -> None:
+        """Have keys and values again, those of the last step up to this one's own."""
+        if self.brought is not None and self.unchanged:
+            assert last.value is not None
+            self.call.key = last.key[:, :, : self.keys]
+            self.call.value = last.value[:, :, : self.keys]
+            self.versions = _versions(self.call)
+            self.brought = None
+
+
+_RELEASED = torch.empty(0)
 
 
 class StepBuffer:
@@ -52,16 +76,27 @@ class StepBuffer:
         if place.path in self.never or not _may_wait(call):
             return False
         last = self._last.get(place.path)
-        if last is not None and not _follows(last, call, cross, forward):
-            return False
+        if last is not None:
+            if not _follows(last, call, cross, forward):
+                return False
+            if not cross and self._bytes >= MOST_HELD:
+                held = last.call.key.nbytes
+                if not last.unchanged or not _contains(call.key, last.call.key):
+                    return False
+                last.release()
+                self._bytes -= 2 * held
         if call.output is not None:
             call.output = call.output.clone()  # models may write to it at once
-        step = Step(place, call, cross, forward, _versions(call))
+        step = Step(place, call, cross, forward, _versions(call), call.key.size(2))
         self.steps.append(step)
         self._last[place.path] = step
         weights = 0 if call.weights is None else call.weights.nbytes
         self._bytes += 2 * call.key.nbytes + weights
         return True
+
+    def last(self, path: str) -> Step | None:
+        """The step of a layer that waits last."""
+        return self._last.get(path)
 
     @property
     def full(self) -> bool:
@@ -86,10 +121,15 @@ def by_layer(steps: list[Step]) -> list[list[Step]]:
 
 
 class Joiner:
-    """Puts the steps of a layer together; masks, which all layers share, only once."""
+    """Puts the steps of a layer together; masks, which all layers share, only once.
 
-    def __init__(self) -> None:
+    ``alone``: there is one layer only, whose keys follow from the tokens by themselves. Two texts
+    may end in the same ones, so that all keys are compared; deeper layers tell texts apart.
+    """
+
+    def __init__(self, *, alone: bool = False) -> None:
         self._masks: dict[tuple[int, ...], Tensor] = {}
+        self._alone = alone
 
     def together(self, steps: list[Step]) -> ObservedCall | None:
         """The steps as one call, in which no new call is counted; None if they are not one."""
@@ -98,7 +138,7 @@ class Joiner:
             return None
         if len(calls) == 1:
             return replace(last, counted=True)
-        if not steps[0].cross and not _one_past(calls):
+        if not steps[0].cross and not (_same_keys(steps, self._alone) and same_values(steps)):
             return None
         masks = [call.mask for call in calls if call.mask is not None]
         return replace(
@@ -153,6 +193,18 @@ def _versions(call: ObservedCall) -> tuple[int, ...]:
     )
 
 
+def restored(steps: list[Step]) -> list[Step]:
+    """Steps of one layer that could not be put together, each with all that it had; without those
+    whose values are not what the last step has."""
+    if all(step.brought is None for step in steps):
+        return steps
+    if not same_values([step for step in steps if step.brought is not None] + steps[-1:]):
+        return [step for step in steps if step.brought is None]
+    for step in steps:
+        step.restore(steps[-1].call)
+    return steps
+
+
 def _follows(last: Step, call: ObservedCall, cross: bool, forward: int) -> bool:
     """True if a call can be the next step of a layer, by its sizes and options."""
     before = last.call
@@ -181,24 +233,43 @@ def _alike(one: Tensor | None, other: Tensor | None) -> bool:
     return one.dtype == other.dtype and one.shape[:2] == other.shape[:2]
 
 
-def _one_past(calls: list[ObservedCall]) -> bool:
-    """True if the last step has the keys and values that every step had, or brought."""
-    key, value = calls[-1].key, calls[-1].value
-    first, steps = calls[0].key.shape[2], len(calls)
-    if key.shape[0] > 1:  # two sequences may end in the same token: compare all
-        same = all(torch.equal(call.key, key[:, :, : call.key.shape[2]]) for call in calls)
-    else:  # the key before and its own: windows of two, one further on for each step
-        ends = [call.key.narrow(2, first - 2 + n, 2) for n, call in enumerate(calls)]
-        windows = key.narrow(2, first - 2, steps + 1).unfold(2, 2, 1).transpose(3, 4)
-        same = torch.equal(torch.cat(ends, dim=2), windows.flatten(2, 3))
-    brought = [
-        call.value.narrow(2, first - 1 + n, 1)
-        for n, call in enumerate(calls)
-        if call.value is not None
-    ]
-    if not same or value is None:
+def _contains(key: Tensor, before: Tensor) -> bool:
+    """True if a step's keys go on where those of the step before ended: by the last ones, or all of
+    them if there are several sequences, as two may end in the same token."""
+    keys = before.size(2)
+    if key.size(0) > 1:
+        return torch.equal(key.narrow(2, 0, keys), before)
+    return torch.equal(key.narrow(2, keys - 2, 2), before.narrow(2, keys - 2, 2))
+
+
+def _same_keys(steps: list[Step], every: bool) -> bool:
+    """True if the last step has the keys of every step that still has its own."""
+    key, first = steps[-1].call.key, steps[0].keys
+    calls = [step.call for step in steps if step.brought is None]
+    if every or key.size(0) > 1:
+        return all(torch.equal(call.key, key.narrow(2, 0, call.key.size(2))) for call in calls)
+    if calls[-1] is steps[-1].call and len(calls) < len(steps):
+        calls.pop()  # those in between were compared when they let go of theirs
+    if not calls or len(steps) == 1:
+        return True
+    # The key before and its own: windows of two, one further on for each step.
+    ends = [call.key.narrow(2, first - 2 + n, 2) for n, call in enumerate(calls)]
+    windows = key.narrow(2, first - 2, len(calls) + 1).unfold(2, 2, 1).transpose(3, 4)
+    return torch.equal(torch.cat(ends, dim=2), windows.flatten(2, 3))
+
+
+def same_values(steps: list[Step]) -> bool:
+    """True if the last step has the values that every step brought."""
+    last, brought = steps[-1].call.value, []
+    for step in steps:
+        value = step.call.value
+        if step.brought is not None:
+            brought.append(step.brought)
+        elif value is not None:
+            brought.append(value.narrow(2, step.keys - 1, 1))
+    if last is None or len(brought) != len(steps):
         return False
-    return torch.equal(torch.cat(brought, dim=2), value.narrow(2, first - 1, steps))
+    return torch.equal(torch.cat(brought, dim=2), last.narrow(2, steps[0].keys - 1, len(steps)))
 
 
 def _row_after_row(rows: list[Tensor | None]) -> Tensor | None:

@@ -135,16 +135,6 @@ def test_a_number_beside_the_sum_of_exponentials_is_a_sink(rest: float, shifted:
     assert (weights_of(seen.records[0]) - net.weights).abs().max() < 1e-6
 
 
-def test_sequences_computed_one_by_one_are_no_heads() -> None:
-    class Looped(nn.Module):
-        def forward(self, states: Tensor) -> Tensor:
-            return torch.stack([torch.softmax(one @ one.mT, dim=-1) @ one for one in states])
-
-    with watch(net := Looped()) as seen:
-        net(torch.randn(3, 1, 5, 7))
-    assert seen.layers == [] and "nothing tells its heads from its sequences" in seen.missed
-
-
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # torch's own use of it
 @pytest.mark.parametrize("product", ["baddbmm", "bmm"])
 def test_forward_derivatives_are_as_without_watching(product: str) -> None:
@@ -161,17 +151,6 @@ def test_forward_derivatives_are_as_without_watching(product: str) -> None:
     with watch(net):
         watched = torch.func.jvp(net, given, given)
     assert all(torch.equal(*pair) for pair in zip(plain, watched, strict=True))
-
-
-def test_the_same_weights_twice_are_one_call() -> None:
-    class Twice(nn.Module):
-        def forward(self, states: Tensor) -> Tensor:
-            weights = torch.softmax(states @ states.mT, dim=-1)
-            return weights @ states + weights @ (states + 1)
-
-    with watch(net := Twice()) as seen:
-        net(torch.randn(1, 2, 3, 5))
-    assert len(seen.layers) == 1 and seen.missed == ""
 
 
 @pytest.mark.parametrize("what", ["query", "key", "output"])
