@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
+import clearhead as ch
 from clearhead.errors import InputError
 from clearhead.explain.difference import aligned, make_difference
 from clearhead.explain.make_look import make_look
 from clearhead.explain.marks import marks_of
-from clearhead.explain.pictures import Aids, HeadPicture
+from clearhead.explain.pictures import Aids, HeadPicture, Pool
 from tests.shared.explain_models import decoder, passage
+from tests.shared.made_looks import SENTENCE, made_look
 
 
 def picture(words: list[str], weights: list[list[float]], head: str = "L0H0") -> HeadPicture:
@@ -34,11 +37,9 @@ def test_distances_by_hand() -> None:
     assert (found.words[0].before.text, found.words[0].distance) == ("ran", 0.5)
     assert found.heads[0].distance == pytest.approx(0.5 / 3, abs=1e-4)
     strongest = found.changes[0]
-    assert (strongest.row.text, strongest.column.text, strongest.other_column.text) == (
-        "ran", "kids", "cats",
-    )  # fmt: skip
+    assert (strongest.row.text, strongest.column_text) == ("ran", "kids/cats")
     assert (strongest.before, strongest.after) == (0.7, 0.2)
-    assert all(change.column.text != "So" for change in found.changes)  # hidden
+    assert all(change.column_text != "So" for change in found.changes)  # hidden
     assert (found.before, found.after) == ("L0H0", "L0H1")
     assert found.gone == found.new == ()
 
@@ -81,3 +82,49 @@ def test_what_cannot_be_compared_is_said() -> None:
         make_difference(BEFORE, picture(["x"], [[1]]))
     with pytest.raises(InputError, match="diff compares looks or heads; got str"):
         make_difference("a", "b")
+
+
+def test_words_that_only_one_text_has_are_among_the_changes() -> None:
+    found = make_difference(made_look(), made_look(SENTENCE.replace("kids", "old cats")))
+    texts = {change.column_text for change in found.changes}
+    assert "kids (gone)" in texts and "cats (new)" in texts
+    gone = next(change for change in found.changes if change.column_text == "kids (gone)")
+    assert gone.after == 0 < gone.before
+    assert found.pictures is not None and found.pictures[0].head == found.changes[0].head
+
+
+def test_pooled_pictures_are_compared_as_shares() -> None:
+    pools: tuple[Pool, ...] = ("max", "sum")
+    for pool in pools:
+        before = made_look().with_aids(pool=pool)
+        after = made_look(SENTENCE.replace("kids", "cats"), layers=2).with_aids(pool=pool)
+        found = make_difference(before.head("all"), after.head("all"))
+        assert 0 < found.heads[0].distance <= 1
+        assert all(word.distance <= 1 for word in found.words)
+        assert any("divided by their sums" in note for note in found.notes)
+
+
+def test_heads_and_layers_without_a_counterpart_are_counted() -> None:
+    found = make_difference(made_look(layers=3), made_look(layers=2))  # models without names
+    assert "1 layers have no counterpart of the same name and were left out." in found.notes
+
+
+def test_heads_of_a_larger_model_are_not_left_out_in_silence() -> None:
+    looks = []
+    for heads in (2, 5):
+        watched = ch.MultiHeadAttention(20, heads)
+        with ch.watch(watched) as seen, torch.no_grad():
+            watched(torch.randn(1, 7, 20))
+        looks.append(make_look(seen))
+    found = make_difference(*looks)
+    assert "3 heads have no counterpart of the same number and were left out." in found.notes
+    assert {head.before for head in found.heads} <= {"L0H0", "L0H1"}
+
+
+def test_models_of_other_shapes_are_compared_over_all_heads() -> None:
+    before, after = made_look(layers=3), made_look(layers=2)
+    before.name, after.name = "large", "small"
+    found = make_difference(before, after)
+    assert [head.before for head in found.heads] == ["mean of all 18 heads"]
+    assert found.models == ("large", "small")
+    assert any("no counterpart in the other" in note for note in found.notes)

@@ -43,7 +43,7 @@ def test_heads_put_together_say_so(look: Look) -> None:
     assert mean.head("L1").head == "mean of L1"
     assert np.allclose(mean.head("L1").weights, one.mean(axis=0), atol=1e-4)
     assert mean.head("all").head == "mean of all 8 heads"
-    assert "Over mean of all 8 heads: the mean is shown." in mean.head("all").notes
+    assert "Over all 8 heads: the mean is shown." in mean.head("all").notes
 
 
 def test_a_word_over_all_heads_names_the_strongest_head(look: Look) -> None:

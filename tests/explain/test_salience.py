@@ -62,6 +62,16 @@ def test_a_sink_is_strong_and_tells_nothing() -> None:
     assert salient.weight == pytest.approx(0.4)
 
 
+def test_the_usual_weight_is_the_middle_of_the_two_middle_ones() -> None:
+    """Four rows look at *kids* with 0.1, 0.2, 0.4 and 0.8: the usual weight is 0.3."""
+    rows = zip((3, 4, THEY, 6), (0.1, 0.2, 0.8, 0.4), strict=True)
+    cells = {(row, KIDS): weight for row, weight in rows}
+    words = WORDS[:7]
+    heads = Heads(7).put("L0", 0, cells=cells)
+    _, scores = scores_of(field(words), "L0", heads, THEY)
+    assert float(scores[0, KIDS]) == pytest.approx(0.8 * (0.8 - 0.3), abs=1e-6)
+
+
 def test_several_heads_that_agree_outweigh_one() -> None:
     heads = Heads().put("L0", 0, cells={(THEY, LIONS): 0.6})
     for head in range(1, 4):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
@@ -29,8 +28,8 @@ def test_heads_are_named() -> None:
 def test_sources_in_their_strongest_head_without_hidden_and_empty_ones() -> None:
     weights = torch.tensor([[0.5, 0.1, 0.0, 0.4, 0.0], [0.2, 0.0, 0.0, 0.1, 0.7],
                             [0.9, 0.0, 0.0, 0.1, 0.0]])  # fmt: skip
-    strengths = weights.amax(dim=0).numpy()
-    found = sources_of([watched(False)], weights, strengths, MARKS, [0], MARKS[4])
+    found, beyond = sources_of([watched(False)], weights, MARKS, [0], MARKS[4], "max")
+    assert beyond == (1.2, 0.5, 0.1, 0.0)
     assert [(one.mark.text, one.head) for one in found] == [
         ("e", "L0H1"), ("d", "L0H0"), ("b", "L0H0"),
     ]  # fmt: skip
@@ -41,13 +40,33 @@ def test_sources_in_their_strongest_head_without_hidden_and_empty_ones() -> None
 def test_kept_values_give_weights_by_value() -> None:
     view = watched(True)
     weights = view.weights()[:, 4]
-    strengths = np.asarray(weights.amax(dim=0).numpy())
-    found = sources_of([view], weights, strengths, MARKS, [], MARKS[4])
+    found, _ = sources_of([view], weights, MARKS, [], MARKS[4], "max")
     best = found[0]
     head, record = int(best.head[-1]), view.record
     assert record.value is not None
     row = weights[head] * record.value[0, head].norm(dim=1)
     assert best.value_weight == pytest.approx(float(row[best.column] / row.sum()), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("pool", "wanted"), [("mean", [0.2333, 0.2, 0.0333]), ("sum", [0.7, 0.6, 0.1])]
+)
+def test_pooled_sources_have_the_pooled_numbers_in_their_order(
+    pool: str, wanted: list[float]
+) -> None:
+    weights = torch.tensor([[0.5, 0.1, 0.0, 0.4, 0.0], [0.2, 0.0, 0.0, 0.1, 0.7],
+                            [0.9, 0.0, 0.0, 0.1, 0.0]])  # fmt: skip
+    found, beyond = sources_of([watched(False)], weights, MARKS, [0], MARKS[4], pool)
+    assert [one.weight for one in found] == wanted
+    assert [one.mark.text for one in found] == ["e", "d", "b"]
+    assert beyond[0] == pytest.approx(sum(wanted), abs=2e-4)
+
+
+def test_weak_words_are_counted_and_summed() -> None:
+    """229 words of 0.00004 are 0.01 of a row, though each is shown as 0.0000."""
+    weights = torch.full((1, 5), 0.00004)
+    found, beyond = sources_of([watched(False)[0]], weights, MARKS, [], MARKS[4], "max")
+    assert len(found) == 5 and beyond[0] == 0.0002
 
 
 @pytest.mark.parametrize(("pool", "expected"), [("max", 0.7), ("sum", 1.3), ("mean", 1.3 / 3)])

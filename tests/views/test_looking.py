@@ -106,7 +106,8 @@ def test_models_are_loaded_by_their_names() -> None:
     by_name = look("dates", date)
     assert by_name.name == "dates" and by_name.text == "2021-03-03"
     assert steps("dates", "C0H1", text=date).head == "C0H1"
-    assert steps("selfish", text=date).head == ""  # a worked example stays one
+    with pytest.raises(InputError, match="text has no use here: a worked example has its own"):
+        steps("selfish", text=date)
     same = diff("dates", "dates", text=date)
     assert (same.before, same.heads[0].distance) == ("dates", 0.0)
     with pytest.raises(InputError, match="two models are compared on a text"):

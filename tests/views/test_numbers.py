@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+from decimal import ROUND_HALF_UP, Decimal
+
 from clearhead.explain.worked_examples import worked_example
 from clearhead.views.numbers import number_text, query_text, share_text, vector_text, weight_text
 
 
 def test_numbers_have_two_decimals_unless_they_are_whole() -> None:
     assert number_text(3.0) == "3" and number_text(-1.5) == "−1.50"
-    assert weight_text(0.0) == "0.00" and weight_text(0.125) == "0.12"
+    assert weight_text(0.0) == "0.00" and weight_text(0.125) == "0.13"
+
+
+def test_halves_of_shown_numbers_go_up() -> None:
+    """Every number of four decimals, against decimal arithmetic; x.xx50 is the one that differs."""
+    for units in range(10_001):
+        exact = (Decimal(units) / 10_000).quantize(Decimal("0.01"), ROUND_HALF_UP)
+        assert weight_text(units / 10_000) == str(exact)
 
 
 def test_vectors_are_cut_and_have_no_negative_zero() -> None:

@@ -27,7 +27,7 @@ def test_a_head_as_csv_and_json_holds_exactly_its_numbers() -> None:
     picture = made_look().head("L1H4")
     table = rows(picture)
     assert len(table) == 14 * 14
-    numbers = np.array([row["weight"] for row in table], dtype=np.float32).reshape(14, 14)
+    numbers = np.array([row["weight"] for row in table], dtype=np.float64).reshape(14, 14)
     assert (numbers == picture.weights).all()
     assert table[1] == {
         "head": "L1H4", "row": "0", "row_word": "The", "column": "1", "column_word": "kids",
@@ -35,7 +35,7 @@ def test_a_head_as_csv_and_json_holds_exactly_its_numbers() -> None:
     }  # fmt: skip
     told = json.loads(json_text(picture))
     assert told["insight"] == "HeadPicture"
-    assert (np.array(told["weights"], dtype=np.float32) == picture.weights).all()
+    assert (np.array(told["weights"]) == picture.weights).all()
     assert told["rows"][1] == {
         "text": "kids", "start": 4, "end": 8, "special": False, "tokens": [1],
     }  # fmt: skip
@@ -46,7 +46,7 @@ def test_a_word_and_the_others() -> None:
     look = made_look()
     word = look.word("they")
     table = rows(word)
-    strengths = np.array([row["strength"] for row in table], dtype=np.float32)
+    strengths = np.array([row["strength"] for row in table], dtype=np.float64)
     assert (strengths == word.strengths).all()
     assert {row["row_word"] for row in table} == {"they"}
     assert len(rows(look.gallery())) == 18 * 14 * 14

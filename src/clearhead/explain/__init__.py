@@ -11,14 +11,16 @@ The order in which to read the modules:
 ``sources``, ``notes``, ``make_pictures``   the parts of a picture, and the pictures themselves
 ``generated``                               generated tokens with their sources
 ``look``, ``make_look``                     the look at one text: everything above on request
-``long_map``                                one head over a long text, in a limited number of cells
+``long_map``, ``zoom/``                     one head over a long text: in cells; every weight
 ``step_table``, ``worked_examples``         every step of one query; the textbook's examples
+``own_numbers/``                            the same for one's own numbers, in Python or in a file
 ``head_outputs``, ``head_steps``            the same for a real head, through W_O
 ``difference``                              two looks compared
 ``interventions/``                          ablation and patching of a loaded model
 ``why/``                                    a prediction as an exact sum of its parts
 ``predictions``, ``lens``                   what the model says next, and layer by layer
 ``roles/``                                  the role of each head on a corpus, with evidence
+``course/``                                 numbers of real models that the course shows
 ==========================================  ======================================================
 
 Public are the classes of the results and the functions that make them. ``make_look`` and

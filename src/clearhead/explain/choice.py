@@ -8,6 +8,7 @@ from clearhead.arguments import shown
 from clearhead.errors import InputError
 from clearhead.explain.layer_group import LayerGroup
 from clearhead.explain.marks import find_mark
+from clearhead.explain.pictures import two_decimals
 from clearhead.explain.salience import Salient, WeightsOf, most_salient
 from clearhead.trace.head_name import parse_name
 
@@ -54,7 +55,8 @@ class Choice:
         if salient.column is None:
             return f"{picked}; no word stands out from what “{word}” gives to others"
         other = group.columns[salient.column].text
-        return (
-            f"{picked}: “{word}” → “{other}” {salient.weight:.2f} in {salient.head} is strong, and "
-            "more than other words give to it there"
-        )
+        found = f"“{word}” → “{other}” {two_decimals(salient.weight)} in {salient.head} is strong"
+        why = f"{found}, and more than other words give to it there"
+        if self.head in (None, salient.head):
+            return f"{picked}: {why}"
+        return f"{picked}; most salient in {self.head}: {why}"

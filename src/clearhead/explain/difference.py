@@ -9,7 +9,7 @@ Weight on a word that the other text does not have counts as changed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 import torch
@@ -22,8 +22,11 @@ from clearhead.explain.pictures import HEADLINE, HeadPicture, Mark, shown_number
 from clearhead.explain.salience import SAMPLED, evenly_spaced
 
 STRONGEST = 12  # changes that are listed
+DRAWN = 40  # words of a text whose maps stand side by side
+MAPS = 8  # heads whose maps stand side by side
 
 Pairs = list[tuple[int, int]]
+HeadMaps = tuple[HeadPicture, HeadPicture]  # before, after
 
 
 @dataclass(frozen=True)
@@ -51,11 +54,21 @@ class CellChange:
 
     head: str
     row: Mark
-    column: Mark
+    column: Mark | None  # None: only the other text has this word
     other_row: Mark
-    other_column: Mark
-    before: float
+    other_column: Mark | None
+    before: float  # 0 where there is no such word
     after: float
+
+    @property
+    def column_text(self) -> str:
+        """The word that is looked at; one that only one of the texts has says so."""
+        if self.column is None:
+            return "" if self.other_column is None else f"{self.other_column.text} (new)"
+        if self.other_column is None:
+            return f"{self.column.text} (gone)"
+        same = self.column.text == self.other_column.text
+        return self.column.text if same else f"{self.column.text}/{self.other_column.text}"
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,15 @@ class Difference:
     gone: tuple[str, ...]
     new: tuple[str, ...]
     notes: tuple[str, ...]
+    maps: tuple[HeadMaps, ...] = ()  # of the most changed heads
+    models: tuple[str, str] = ("", "")
+    rows: tuple[tuple[int, int], ...] = ()  # places of words that are aligned
+    columns: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def pictures(self) -> HeadMaps | None:
+        """The head of the largest change, on both sides; None for long texts."""
+        return self.maps[0] if self.maps else None
 
 
 @dataclass(frozen=True)
@@ -92,6 +114,12 @@ class Side:
             raise InputError(f"diff compares looks or heads; got {type(given).__name__}.")
         return cls(name or given.text, given.rows, given.columns, given.hidden, look=given)
 
+    @property
+    def model(self) -> str:
+        """The name of the model; "" where it is not known."""
+        found = self.look.name if self.look is not None else ""
+        return found or (self.picture.model if self.picture is not None else "")
+
     def layers(self) -> list[str]:
         """Return the layers whose heads are compared; "" for a picture."""
         return [""] if self.look is None else self.look.shown_layers
@@ -103,7 +131,18 @@ class Side:
         if self.look is not None:
             return self.look.weights_of(layer, rows)
         assert self.picture is not None
-        return [self.picture.head], torch.from_numpy(self.picture.weights[list(rows)])[None]
+        weights = torch.from_numpy(self.picture.weights[list(rows)])
+        if self.picture.pooled is not None:  # such rows add up to anything
+            weights = weights / weights.sum(dim=1, keepdim=True).clamp(min=1e-30)
+        return [self.picture.head], weights[None]
+
+    @property
+    def heads(self) -> dict[str, int]:
+        """How many heads each layer has; of a picture it is one."""
+        if self.look is None:
+            return {"": 1}
+        known = {layer.name: layer.heads for layer in self.look.layers}
+        return {layer: known.get(layer, 1) for layer in self.layers()}
 
 
 def make_difference(
@@ -116,6 +155,9 @@ def make_difference(
     a, b = Side.of(before, names[0]), Side.of(after, names[1])
     if (a.look is None) != (b.look is None):
         raise InputError("diff compares two looks, or two heads; not a look with a head.")
+    models, pooled = (a.model, b.model), _differently_built(a, b)
+    if pooled:
+        a, b = (replace(side, look=None, picture=_all_heads(side)) for side in (a, b))
     rows, columns = aligned(a.rows, b.rows), aligned(a.columns, b.columns)
     if not rows or not columns:
         raise InputError("the two have no word in common: there is nothing to align.")
@@ -135,8 +177,37 @@ def make_difference(
         changes=found.changes(),
         gone=tuple(mark.text for place, mark in enumerate(a.rows) if place not in paired[1]),
         new=tuple(mark.text for place, mark in enumerate(b.rows) if place not in paired[0]),
-        notes=tuple(_notes(a, b, rows, layers)),
+        notes=tuple(_notes(a, b, rows, layers, pooled)),
+        maps=tuple(_maps(a, b, found)),
+        models=models,
+        rows=tuple(rows),
+        columns=tuple(columns),
     )
+
+
+def _maps(a: Side, b: Side, found: _Changes) -> Iterator[HeadMaps]:
+    """The heads with the largest changes, on both sides; none if the texts are too long to draw."""
+    if max(len(a.rows), len(a.columns), len(b.rows), len(b.columns)) > DRAWN:
+        return
+    if a.picture is not None and b.picture is not None:
+        yield a.picture, b.picture
+        return
+    names = [one.head for one in found.changes()] + [one.before for one in found.heads()]
+    for name in list(dict.fromkeys(names))[:MAPS]:
+        assert a.look is not None and b.look is not None  # a side is a look or a picture
+        yield a.look.head(name), b.look.head(name)
+
+
+def _differently_built(a: Side, b: Side) -> bool:
+    """True for two models with other layers or heads: the same name means nothing there."""
+    if a.look is None or b.look is None:
+        return False
+    return a.look.name != b.look.name and a.heads != b.heads
+
+
+def _all_heads(side: Side) -> HeadPicture:
+    assert side.look is not None
+    return side.look.with_aids(pool="mean").head("all")
 
 
 def aligned(before: Sequence[Mark], after: Sequence[Mark]) -> Pairs:
@@ -160,9 +231,18 @@ class _Changes:
         self._distances: list[Tensor] = []  # (head, row) of each layer
         self._names: list[str] = []
         self._cells: list[CellChange] = []
-        hidden = set(a.hidden), set(b.hidden)
+        paired = {first for first, _ in columns}, {second for _, second in columns}
+        self._pairs: list[tuple[int | None, int | None]] = [*columns]
+        self._pairs += [(place, None) for place in range(len(a.columns)) if place not in paired[0]]
+        self._pairs += [(None, place) for place in range(len(b.columns)) if place not in paired[1]]
+        self._first = [first or 0 for first, _ in self._pairs]
+        self._second = [second or 0 for _, second in self._pairs]
+        self._known = [
+            torch.tensor([place is not None for place in places])
+            for places in zip(*self._pairs, strict=True)
+        ]
         self._open = torch.tensor(
-            [first not in hidden[0] and second not in hidden[1] for first, second in columns]
+            [first not in a.hidden and second not in b.hidden for first, second in self._pairs]
         )
 
     def add(self, layer: str) -> None:
@@ -184,7 +264,7 @@ class _Changes:
                 names[:count], others[:count], distance.mean(dim=1).tolist(), strict=True
             )
         ]
-        self._cells = self._strongest(names, left, right)
+        self._cells = self._strongest(names, before, after)
 
     def heads(self) -> tuple[HeadChange, ...]:
         """Return the heads, the most changed first."""
@@ -207,35 +287,50 @@ class _Changes:
         """Return the weights that changed most."""
         return tuple(self._cells)
 
-    def _strongest(self, names: list[str], left: Tensor, right: Tensor) -> list[CellChange]:
+    def _strongest(self, names: list[str], before: Tensor, after: Tensor) -> list[CellChange]:
+        """The largest changes so far, and those of some more heads."""
+        left, right = before[:, :, self._first], after[:, :, self._second]
+        left, right = left * self._known[0], right * self._known[1]  # 0 where a word is missing
         change = ((left - right).abs() * self._open).flatten()
         best = change.topk(min(STRONGEST, change.numel())).indices.tolist()
-        width = len(self._columns)
+        width = len(self._pairs)
         found = list(self._cells)
         for place in best:
             if not float(change[place]):
                 continue
             head, rest = divmod(place, len(self._rows) * width)
-            row, column = divmod(rest, width)
-            (first, second), (third, fourth) = self._rows[row], self._columns[column]
+            row, number = divmod(rest, width)
+            (first, second), (column, other) = self._rows[row], self._pairs[number]
             found.append(
                 CellChange(
-                    names[head], self._a.rows[first], self._a.columns[third],
-                    self._b.rows[second], self._b.columns[fourth],
-                    shown_number(float(left[head, row, column])),
-                    shown_number(float(right[head, row, column])),
+                    names[head], self._a.rows[first],
+                    None if column is None else self._a.columns[column],
+                    self._b.rows[second],
+                    None if other is None else self._b.columns[other],
+                    shown_number(float(left[head, row, number])),
+                    shown_number(float(right[head, row, number])),
                 )
             )  # fmt: skip
         found.sort(key=lambda one: -abs(one.before - one.after))
         return found[:STRONGEST]
 
 
-def _notes(a: Side, b: Side, rows: Pairs, layers: list[str]) -> Iterator[str]:
+def _notes(a: Side, b: Side, rows: Pairs, layers: list[str], pooled: bool) -> Iterator[str]:
+    if pooled:
+        yield (
+            "The two models have different layers or heads, so that a head of one has no "
+            "counterpart in the other: the means over all heads are compared."
+        )
+    if any(side.picture is not None and side.picture.pooled for side in (a, b)):
+        yield "Rows of pooled heads are divided by their sums before they are compared."
     if len(rows) > SAMPLED:
         yield f"{SAMPLED} of {len(rows)} aligned words were compared, evenly spaced."
     left = len(a.layers()) - len(layers) + len(b.layers()) - len(layers)
     if left:
         yield f"{left} layers have no counterpart of the same name and were left out."
+    alone = sum(abs(a.heads.get(layer, 0) - b.heads.get(layer, 0)) for layer in layers)
+    if alone:
+        yield f"{alone} heads have no counterpart of the same number and were left out."
     if a.hidden or b.hidden:
         yield "Attention to the first and to special tokens counts in distances, and is not listed."
     for side in (a, b):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from torch import Tensor, nn
@@ -42,6 +43,7 @@ from clearhead.trace.passage import Passage
 from clearhead.trace.proof import Proof
 from clearhead.trace.seen import LayerSummary, Seen
 
+EVERY_QUERY = 24  # words up to which a step table knows those of the other queries
 Names: TypeAlias = tuple[tuple[str, ...], ...]
 
 
@@ -102,6 +104,11 @@ class Look:
         return passages[self.batch % len(passages)].text if passages else ""
 
     @property
+    def written(self) -> GeneratedText | None:
+        """The text with its generated tokens, if there are any."""
+        return self._written
+
+    @property
     def source_text(self) -> str | None:
         """The text that the encoder of an encoder-decoder read; None for other models."""
         sources = self.seen.labels.sources
@@ -144,6 +151,11 @@ class Look:
         ]
         return self._run.weights_in(group)(layer, numbers)
 
+    def is_short(self, layer: str) -> bool:
+        """True if all weights of the layer's group are kept once they have been computed."""
+        check_head(layer, "layer", given=True)
+        return self._run.is_short(self._group_of(layer))
+
     def axes(self, layer: str) -> tuple[tuple[Mark, ...], tuple[Mark, ...]]:
         """Return rows and columns of a layer or head; their tokens are positions of its record."""
         check_head(layer, "layer", given=True)
@@ -181,7 +193,8 @@ class Look:
         name = self.chosen_head if name is None else name
         group, views = self._group_of(name), self._views(name)
         together = self._together(name)
-        return head_picture(views, group, self.aids, name=together, warnings=self._warnings)
+        made = head_picture(views, group, self.aids, name=together, warnings=self._warnings)
+        return replace(made, text=self.text, model=self.name)
 
     def word(self, word: int | str | None = None, head: str | None = None) -> WordPicture:
         """Return what one word attends to: over all heads, or in one."""
@@ -189,7 +202,8 @@ class Look:
         name = ALL if head is None else head
         group, views = self._group_of(name), self._views(name)
         row, together = self._row(group, word), self._together(name)
-        return word_picture(views, group, row, self.aids, name=together, warnings=self._warnings)
+        made = word_picture(views, group, row, self.aids, name=together, warnings=self._warnings)
+        return replace(made, model=self.name)
 
     def gallery(self, size: int = 24) -> Gallery:
         """Return all layers × heads with the axes that are shown, each as a small map."""
@@ -226,16 +240,26 @@ class Look:
         if not isinstance(parse_name(name)[1], int):
             raise InputError(f"a step table is of one head, such as L16H5; got {name}.")
         group = self._group_of(name)
-        mark = group.rows[self._row(group, word)]
-        tokens = self._run.group(name, words=False)
-        return head_steps(
+        row = self._row(group, word)
+        table = self._step_table(name, group.rows[row])
+        if len(group.rows) > EVERY_QUERY:
+            return table
+        every = partial(self._every_table, name, group.rows)
+        return replace(table, queries=every)
+
+    def _every_table(self, name: str, marks: Sequence[Mark]) -> tuple[StepTable, ...]:
+        return tuple(self._step_table(name, mark) for mark in marks)
+
+    def _step_table(self, name: str, mark: Mark) -> StepTable:
+        made = head_steps(
             self._run.view(name),
             mark,
-            tokens.columns,
+            self._run.group(name, words=False).columns,
             model=self._model,
             proof=self.proof,
             missed=self.seen.missed,
         )
+        return replace(made, model=self.name)
 
     @cached_property
     def generated(self) -> tuple[GeneratedToken, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional
 
@@ -28,10 +28,16 @@ def head_picture(
     warnings: tuple[str, ...] = (),
 ) -> HeadPicture:
     """Pool the heads of ``views`` to one picture; ``name`` is theirs: "L16", "all 270 heads"."""
-    parts = (weights_between(view, group.rows, group.columns, aids.measure) for view in views)
-    weights, count = pooled(parts, aids.pool)
+    hidden, masses = group.hidden(aids), []
+
+    def parts() -> Iterator[Tensor]:
+        for view in views:
+            weights = weights_between(view, group.rows, group.columns, aids.measure)
+            masses.append(weights[:, :, list(hidden)].sum(dim=2))
+            yield weights
+
+    weights, count = pooled(parts(), aids.pool)
     together = f"{aids.pool} of {name}" if count > 1 else ""
-    hidden = group.hidden(aids)
     return HeadPicture(
         head=together or head_names(views[0])[0],
         kind=group.kind,
@@ -39,12 +45,19 @@ def head_picture(
         rows=group.rows,
         columns=group.columns,
         weights=shown_numbers(weights.numpy()),
-        visible=visible_between(views[0], group.rows, group.columns),
+        visible=_visible(views, group),
         hidden=hidden,
-        hidden_mass=shown_numbers(weights[:, list(hidden)].sum(dim=1).numpy()),
+        hidden_mass=shown_numbers(torch.cat(masses).mean(dim=0).numpy()),
         aids=aids,
-        notes=notes_of(aids, group, pooled=together, more=warnings),
+        notes=notes_of(aids, group, pooled=name if together else "", more=warnings),
+        pooled=aids.pool if together else None,
     )
+
+
+def _visible(views: Sequence[HeadView], group: LayerGroup) -> Bool[np.ndarray, "query key"]:
+    """True where some head may attend: layers of one model can have different masks."""
+    seen = [visible_between(view, group.rows, group.columns) for view in views]
+    return np.asarray(np.logical_or.reduce(seen))
 
 
 def word_picture(
@@ -65,18 +78,23 @@ def word_picture(
     ]
     weights = torch.cat(rows)
     together, _ = pooled(iter([weights[:, None]]), aids.pool)
-    strengths = shown_numbers(together[0].numpy())
+    sources, beyond = sources_of(views, weights, group.columns, hidden, mark, aids.pool)
+    named = f"{aids.pool} of {name}" if len(names) > 1 else ""
+    own = None if group.own is None or group.own[row] < 0 else group.own[row]
     return WordPicture(
         row=row,
         mark=mark,
         marks=group.columns,
-        strengths=strengths,
-        sources=sources_of(views, weights, strengths, group.columns, hidden, mark),
+        strengths=shown_numbers(together[0].numpy()),
+        sources=sources,
+        beyond=beyond,
         head=names[0] if len(names) == 1 else None,
+        own=own,
         hidden=hidden,
         hidden_mass=shown_number(float(weights[:, list(hidden)].sum(dim=1).mean())),
         aids=aids,
-        notes=notes_of(aids, group, pooled=name if len(names) > 1 else "", more=warnings),
+        notes=notes_of(aids, group, pooled=name if named else "", more=warnings),
+        pooled=named,
     )
 
 

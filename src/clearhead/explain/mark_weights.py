@@ -43,12 +43,12 @@ def weights_between(
 def visible_between(
     view: HeadView, rows: Sequence[Mark], columns: Sequence[Mark]
 ) -> Bool[np.ndarray, "query key"]:
-    """Return which rows may attend to which columns, in the first of the view's heads."""
+    """Return which rows may attend to which columns, in any of the view's heads."""
     record, lengths = view.record, (view.rows.length, view.columns.length)
     seen = record.visible(view.batch, range(lengths[0]), range(lengths[1]))
     if seen is None:
         return np.ones((len(rows), len(columns)), dtype=bool)
-    cells = seen[view.places[0] if seen.shape[0] > 1 else 0].cpu()
+    cells = (seen[list(view.places)].any(dim=0) if seen.shape[0] > 1 else seen[0]).cpu()
     places = torch.tensor([place for mark in rows for place in mark.tokens], dtype=torch.long)
     counted = _columns_merged(cells[places][None].float(), columns)
     return np.asarray(_rows_merged(counted, rows)[0].numpy() > 0)

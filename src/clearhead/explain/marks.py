@@ -113,16 +113,16 @@ def _word_mark(passage: Passage, positions: range) -> Mark:
     if tokens[0].special or start == end:
         return _token_mark(passage.text, tokens[0], positions.start)
     start, end = _trimmed(passage.text, start, end)
-    return Mark(_readable(passage.text[start:end]), start, end, False, tuple(positions))
+    return Mark(readable(passage.text[start:end]), start, end, False, tuple(positions))
 
 
 def _token_mark(text: str, token: Token, place: int) -> Mark:
     if token.special:
         name = token.text.strip("<>[]| ") or "pad"
-        return Mark(f"⟨{_readable(name)}⟩", token.start, token.end, True, (place,))
+        return Mark(f"⟨{readable(name)}⟩", token.start, token.end, True, (place,))
     start, end = _trimmed(text, token.start, token.end)
     read = token.text.strip() or token.text or "∅"
-    return Mark(_readable(read), start, end, False, (place,))
+    return Mark(readable(read), start, end, False, (place,))
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
@@ -133,7 +133,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
 
 
-def _readable(text: str) -> str:
+def readable(text: str) -> str:
     """Replace what cannot be seen by signs: white space alone, control and direction characters."""
     if not text.strip():
         return "".join(SPACES.get(character, "␣") for character in text)

@@ -15,7 +15,7 @@ def notes_of(
 ) -> tuple[str, ...]:
     """Return the notes as sentences; ``pooled`` names the heads that were pooled, or is ""."""
     merged = any(len(mark.tokens) > 1 for mark in (*group.rows, *group.columns))
-    hidden = _hidden_name([group.columns[place] for place in group.hidden(aids)])
+    hidden = hidden_name([group.columns[place] for place in group.hidden(aids)])
     notes = [
         "Subwords are merged: attention into a word is summed, out of it averaged."
         if aids.words and merged
@@ -35,7 +35,7 @@ def notes_of(
     return tuple(note for note in notes if note)
 
 
-def _hidden_name(hidden: Sequence[Mark]) -> str:
+def hidden_name(hidden: Sequence[Mark]) -> str:
     """The hidden columns in words; "" if none is hidden."""
     first = ["the first token"] * any(not mark.special for mark in hidden)
     special = ["special tokens"] * any(mark.special for mark in hidden)

@@ -12,6 +12,8 @@ from clearhead.trace.head_view import HeadView
 from clearhead.trace.passage import Passage
 from clearhead.trace.seen import Seen
 
+KEPT = 8_000_000  # weights of all heads between all words that are kept: 32 MB
+
 
 class RunLayers:
     """One sequence of a run: its layers by name, by group and by weights.
@@ -24,6 +26,7 @@ class RunLayers:
         self.seen, self.batch = seen, batch
         self._words, self._written = words, written
         self._groups: dict[tuple[str, bool], LayerGroup] = {}
+        self._whole: dict[tuple[str, int, int], Tensor] = {}
 
     @property
     def output_letter(self) -> str:
@@ -54,7 +57,20 @@ class RunLayers:
 
         def weights_of(layer: str, rows: Rows) -> tuple[list[str], Tensor]:
             view = self.view(layer)
+            if self.is_short(group):
+                return head_names(view), self._all_rows(layer, view, group)[:, list(rows)]
             marks = [group.rows[row] for row in rows]
             return head_names(view), weights_between(view, marks, group.columns, limit=None)
 
         return weights_of
+
+    def is_short(self, group: LayerGroup) -> bool:
+        """True if all weights of a group's layers are few: they are then computed once and kept."""
+        heads = sum(record.facts.heads for record in self.seen.records)
+        return heads * len(group.rows) * len(group.columns) <= KEPT
+
+    def _all_rows(self, layer: str, view: HeadView, group: LayerGroup) -> Tensor:
+        key = (layer, len(group.rows), len(group.columns))
+        if key not in self._whole:
+            self._whole[key] = weights_between(view, group.rows, group.columns, limit=None)
+        return self._whole[key]

@@ -192,6 +192,12 @@ def _usual(
     weights: Float[Tensor, "head row key"], seen_by: Bool[Tensor, "row key"]
 ) -> Float[Tensor, "head key"]:
     """The usual weight of each column; 0 where only one row attends to it."""
-    known = weights.masked_fill(~seen_by, float("nan"))
-    median = known.nanmedian(dim=1).values.nan_to_num(0.0)
-    return median * (seen_by.sum(dim=0) > 1)
+    ordered = weights.masked_fill(~seen_by, float("inf")).sort(dim=1).values
+    count = seen_by.sum(dim=0)  # (key): those that are not known stand last
+    middle = [((count - 1).clamp(min=0) // 2), count // 2]
+    most = ordered.shape[1] - 1
+    both = [
+        ordered.gather(1, place.clamp(max=most).expand(len(ordered), 1, -1))[:, 0]
+        for place in middle
+    ]
+    return torch.where(count > 1, (both[0] + both[1]) / 2, 0.0)

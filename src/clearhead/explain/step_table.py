@@ -7,7 +7,9 @@ the model does not have is ``None``. Vectors are complete here; views shorten th
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from jaxtyping import Float
 from torch import Tensor
@@ -18,6 +20,7 @@ from clearhead.explain.head_outputs import HeadOutputs
 from clearhead.trace.proof import LayerProof
 
 Vector = tuple[float, ...]
+Queries: TypeAlias = Callable[[], "tuple[StepTable, ...]"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class StepTable:
     outputs: HeadOutputs | None = None  # of all heads of the layer, through W_O to Z
     proof: LayerProof | None = None
     notes: tuple[str, ...] = ()
+    model: str = ""  # the name of the model
+    queries: Queries | None = None  # the tables of every query, this one among them
 
     def __repr__(self) -> str:
         return (

@@ -8,6 +8,7 @@ positions, for every word.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -34,7 +35,8 @@ def worked_example(name: str = "selfish") -> list[StepTable]:
     """
     if name not in EXAMPLES:
         raise InputError(f"there is no worked example {name!r}; there are {', '.join(EXAMPLES)}.")
-    return EXAMPLES[name]()
+    tables = EXAMPLES[name]()
+    return [replace(table, queries=lambda: tuple(tables)) for table in tables]
 
 
 def _selfish() -> list[StepTable]:

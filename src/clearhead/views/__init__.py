@@ -12,6 +12,7 @@
 ``notebook``    the page in a frame, for notebooks
 ``tables``      the numbers as CSV and JSON
 ``roles/``      ``ch.roles``: all of these for the roles of heads
+``course/``     ``clearhead learn``: the course as one live page, and as Markdown
 ``escape``      the one place where text becomes part of HTML, SVG or a script
 ==============  ====================================================================================
 

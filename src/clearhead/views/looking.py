@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from clearhead.arguments import shown
+from torch import nn
+
+from clearhead.arguments import about, shown
+from clearhead.attention.steps import AttentionSteps
 from clearhead.checkpoints.load import Loaded, load
 from clearhead.errors import InputError
 from clearhead.explain.difference import make_difference
 from clearhead.explain.look import Look
 from clearhead.explain.make_look import make_look
+from clearhead.explain.own_numbers.tables import (
+    Numbers,
+    key_matrix,
+    table_of_keys,
+    table_of_steps,
+)
 from clearhead.explain.pictures import Aids, Colour, HeadPicture, Hide, Measure, Pool
 from clearhead.explain.worked_examples import EXAMPLES, worked_example
 from clearhead.trace.seen import Seen
@@ -81,38 +91,65 @@ def look(
 
 
 def steps(
-    seen: ModelLike | Look | ShownLook,
-    head: str | None = None,
+    seen: ModelLike | Look | ShownLook | AttentionSteps | Numbers,
+    head: str | Numbers | None = None,
     word: int | str | None = None,
     *,
     text: str | None = None,
+    words: Sequence[str] | None = None,
+    model: nn.Module | None = None,
 ) -> ShownSteps:
     """Show every step of one query, from q and k to the result, as a table.
 
         >>> import clearhead as ch
         >>> [round(row.weight, 2) for row in ch.steps("selfish").rows]
         [0.12, 0.87, 0.01, 0.0]
+        >>> keys = [[1, 0, 1], [1, 0, -1], [-1, 1, 0], [-1, 0, 1]]  # one's own numbers
+        >>> [row.score for row in ch.steps(keys, [2, 0, -1]).rows]
+        [1.0, 3.0, -2.0, -3.0]
 
     Args:
-        seen: a look or a trace; a model (or its name) with a ``text``; or a worked example:
-            "selfish", "batch" or "action".
-        head: the head, "L16H5"; the most salient one unless given.
-        word: the word of the query; the most salient one unless given.
+        seen: a look or a trace; a model (or its name) with a ``text``; a worked example: "selfish",
+            "batch" or "action"; the result of ``ch.attention_steps``; or keys, (key, key_dim),
+            which are the values as well.
+        head: the head, "L16H5"; the most salient one unless given. Of ``attention_steps`` with
+            several heads "H3", the first unless given. With keys: the query, (key_dim).
+        word: the word of the query, or the number of its row; the most salient one unless given, of
+            ``attention_steps`` the last.
         text: the text that a model reads.
+        words: the words of the keys, for ``attention_steps`` and keys.
+        model: the torch model that was watched: with it the table goes on through W_O.
 
     Returns:
         The step table, which shows itself; ``.rows`` has a row for each key.
 
     Raises:
-        InputError: there is no such worked example, head or word.
+        InputError: there is no such worked example, head or word; numbers that are none.
+        ShapeError: a query and keys, or words and keys, do not fit each other.
     """
+    if isinstance(seen, AttentionSteps):
+        _unused("attention_steps has all numbers already", text=text, model=model)
+        return ShownSteps(table_of_steps(seen, words, _head_name(head), word))
+    if not isinstance(seen, str | Path | Loaded | Seen | Look | ShownLook):
+        with about("seen"):
+            keys = key_matrix(seen)
+        _unused("seen holds keys, which have a query alone", text=text, model=model, word=word)
+        return ShownSteps(table_of_keys(keys, head, words))
+    _unused("a text has its own words", words=words)
+    head = _head_name(head)
     if isinstance(seen, str) and (text is None or seen in EXAMPLES):
-        _unused("a worked example has its own numbers", head=head, word=word)
+        _unused(
+            "a worked example has its own numbers", head=head, word=word, text=text, model=model
+        )
         return ShownSteps(worked_example(seen)[0])
     found = seen.insight if isinstance(seen, ShownLook) else seen
     if isinstance(found, Look):
-        _unused("a look has its text already", text=text)
+        _unused("a look has its text and its model already", text=text, model=model)
+    elif isinstance(found, Seen) and model is not None:
+        _unused("a trace has its text already", text=text)
+        found = Look(found, head=head, word=word, model=_module(model))
     else:
+        _unused("only a trace needs its model", model=model)
         found = make_look(_loaded(found), text, head=head, word=word)
     return ShownSteps(found.steps(head, word))
 
@@ -165,6 +202,18 @@ def diff(
     first, second = (_side(side, text, head, aids) for side in sides)
     names = [side.name if isinstance(side, Loaded) else "" for side in sides]
     return ShownDifference(make_difference(first, second, names=(names[0], names[1])))
+
+
+def _head_name(head: object) -> str | None:
+    if head is None or isinstance(head, str):
+        return head
+    raise InputError(f"head is the name of a head, such as L16H5; got {shown(head)}.")
+
+
+def _module(model: object) -> nn.Module:
+    if isinstance(model, nn.Module):
+        return model
+    raise InputError(f"model is the torch model that was watched; got {shown(model)}.")
 
 
 def _unused(reason: str, **arguments: object) -> None:

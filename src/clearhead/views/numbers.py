@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clearhead.explain.pictures import Measure, two_decimals
 from clearhead.explain.step_table import StepTable, Vector
 
 QUERY_SHOWN = 4  # entries of q above a step table
@@ -13,8 +14,13 @@ def number_text(number: float) -> str:
 
 
 def weight_text(number: float) -> str:
-    """A weight with two decimals, however small."""
-    return f"{number:.2f}"
+    """A number of a picture with two decimals, however small."""
+    return two_decimals(number)
+
+
+def measure_text(measure: Measure) -> str:
+    """The name of the numbers in a picture, for headings and scales."""
+    return "weight" if measure == "weight" else "·‖v‖"
 
 
 def share_text(share: float) -> str:

@@ -15,7 +15,7 @@ from clearhead.errors import InputError, NotFiniteError
 from clearhead.explain.difference import Difference
 from clearhead.explain.lens import Lens
 from clearhead.explain.look import Look
-from clearhead.explain.pictures import Gallery, HeadPicture, WordPicture
+from clearhead.explain.pictures import Gallery, HeadPicture, WordPicture, shown_numbers
 from clearhead.explain.predictions import (
     Prediction,
     Predictions,
@@ -60,7 +60,8 @@ def json_text(insight: object) -> str:
 
 def _head(picture: HeadPicture) -> Rows:
     hidden = set(picture.hidden)
-    yield ["head", "row", "row_word", "column", "column_word", "weight", "masked", "hidden"]
+    number = picture.aids.measure
+    yield ["head", "row", "row_word", "column", "column_word", number, "masked", "hidden"]
     for (row, column), weight in np.ndenumerate(picture.weights):
         seen = bool(picture.visible[row, column])
         yield [
@@ -116,8 +117,9 @@ def _difference(difference: Difference) -> Rows:
         ]  # fmt: skip
     for cell in difference.changes:
         yield [
-            "weight", cell.head, cell.row.text, cell.other_row.text, cell.column.text,
-            cell.other_column.text, cell.before, cell.after,
+            "weight", cell.head, cell.row.text, cell.other_row.text,
+            "" if cell.column is None else cell.column.text,
+            "" if cell.other_column is None else cell.other_column.text, cell.before, cell.after,
         ]  # fmt: skip
 
 
@@ -217,10 +219,11 @@ def _plain(value: Any) -> Any:
     """Dataclasses as objects, arrays as lists; halves of surrogate pairs, which no file holds, as
     �."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = dataclasses.fields(value)
-        return {field.name: _plain(getattr(value, field.name)) for field in fields}
+        fields = [field for field in dataclasses.fields(value) if field.repr]
+        kept = [field.name for field in fields if not callable(getattr(value, field.name))]
+        return {name: _plain(getattr(value, name)) for name in kept}
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist() if value.dtype == bool else np.round(value, 4).tolist())
+        return _plain(shown_numbers(value).tolist() if value.dtype.kind == "f" else value.tolist())
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(part) for part in value]
     if isinstance(value, np.floating | float):

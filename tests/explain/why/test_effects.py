@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import clearhead as ch
+from clearhead.explain.why import effects as effects_module
 from clearhead.explain.why.effects import effects_of, fits
 from clearhead.explain.why.make_why import explain, make_why
 from clearhead.explain.why.prediction_run import run_for
@@ -26,7 +27,9 @@ def target(loaded: Any, run: Any, token: int, instead: int) -> tuple[float, floa
         else:
             source = torch.tensor([[one.id for one in run.source.tokens]])
             logits = loaded.model(source, ids)[0, run.position]
-    return float(logits[token] - logits[instead]), float(logits.double().softmax(0)[token])
+    cap = loaded.config.output_softcap  # parts and effects are those of the sum before it
+    raw = logits.double() if cap is None else cap * torch.atanh(logits.double() / cap)
+    return float(raw[token] - raw[instead]), float(logits.double().softmax(0)[token])
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "bert-masked", "bart", "t5"])
@@ -88,7 +91,12 @@ def test_a_planted_head_is_found_with_its_size() -> None:
     assert planted.value == pytest.approx(expected, rel=1e-6)
 
 
-def test_long_texts_are_not_ablated_unless_asked() -> None:
-    loaded = random_decoder(context=4001, positions="none")
-    why = make_why(loaded, token_ids(3001).tolist(), token=13)
-    assert why.effects is None and why.proof.exact
+@pytest.mark.parametrize("room", [0, 1])
+def test_long_texts_are_not_ablated_unless_asked(
+    room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(effects_module, "MOST_TOKENS", 22 * 11 - 1 + room)  # 22 rows of 11 tokens
+    loaded, ids = random_decoder(), token_ids(11).tolist()
+    why = make_why(loaded, ids, token=13)
+    assert (why.effects is not None) == bool(room) and why.proof.exact
+    assert make_why(loaded, ids, token=13, effects=True).effects is not None

@@ -57,10 +57,11 @@ def test_a_click_on_the_map_shows_the_evidence(tmp_path: Path) -> None:
 
 def test_the_keyboard_does_the_same(tmp_path: Path) -> None:
     with page_at(tmp_path, html(), height=420) as page:
+        page.locator('[data-save="svg"]').focus()  # the last button before the map
         page.keyboard.press("Tab")
         focused = page.locator("nav a:focus")
         assert focused.get_attribute("aria-label").startswith(
-            "L0H0: previous token, accuracy 100 %"
+            "L0H0: the word before (previous token), accuracy 100 %"
         )
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")

@@ -35,7 +35,7 @@ def test_the_page_can_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_head_is_told_in_words_only() -> None:
-    with pytest.raises(InputError, match=r"SVG shows one of .*Roles; HeadEvidence came"):
+    with pytest.raises(InputError, match=r"SVG shows one of .*Roles.*; HeadEvidence came"):
         shown().head("L0H0").svg()
 
 

@@ -88,7 +88,7 @@ def test_a_notebook_gets_text_and_html(
 
 
 def test_the_repr_of_a_very_long_picture_is_cut() -> None:
-    gallery = ShownGallery(made_look("one two three", layers=53).gallery())
+    gallery = ShownGallery(made_look("one two three", layers=23).gallery())
     lines = repr(gallery).splitlines()
     assert len(lines) == REPR_LINES + 1
     left = len(str(gallery).splitlines()) - REPR_LINES

@@ -14,7 +14,7 @@ def test_bars_shades_and_cuts() -> None:
 
 
 def test_levels_are_linear_or_logarithmic() -> None:
-    assert level(0.1, 1.0, "log") == pytest.approx(2 / 3)
+    assert level(0.1, 1.0, "log") == pytest.approx(3 / 4)
     assert level(0.3, 0.6) == 0.5 and level(0.0, 0.0) == 0.0
 
 

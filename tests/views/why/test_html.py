@@ -4,9 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from clearhead.explain.why.make_why import make_why
+from clearhead.explain.why.parts import Why
+from clearhead.views.why import html
+from clearhead.views.why.html import LISTED, why_page
 from clearhead.views.why.text import percent, signed
 from tests.shared.chromium import page_at
-from tests.shared.explained_models import shown_why, why_of_a_date
+from tests.shared.explained_models import random_decoder, shown_why, why_of_a_date
+from tests.shared.tiny_models import token_ids
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -32,6 +37,32 @@ def test_a_head_opens_by_a_click_in_the_map(tmp_path: Path, width: int, dark: bo
             signed(values[column]).strip() for column in range(7)
         ]
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.browser
+def test_every_head_opens_and_every_layer_has_a_bar(tmp_path: Path) -> None:
+    why = make_wide()
+    assert len(why.heads) > LISTED
+    weakest = why.heads[-1].name
+    with page_at(tmp_path, why_page(why)) as page:
+        assert not page.locator(f"#why-{weakest}").is_visible()
+        page.locator(f'nav a[href="#why-{weakest}"]').click()
+        assert page.locator(f"#why-{weakest}").is_visible()
+        said = [one.text_content() or "" for one in page.locator(".growth title").all()]
+        assert [one.partition(";")[0] for one in said] == [
+            f"{layer.name}: sum {signed(layer.sum).strip()}" for layer in why.layers
+        ]
+
+
+def make_wide() -> Why:
+    """An explanation with more heads than the list has."""
+    return make_why(random_decoder(layers=5), token_ids(3).tolist(), token=13, effects=False)
+
+
+def test_of_a_long_text_some_heads_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "MOST_ROWS", 3 * 26)
+    page = why_page(make_wide())
+    assert page.count('class="evidence"') == 26 and "4 more heads are in the map" in page
 
 
 @pytest.mark.browser

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from clearhead.views.why.text import percent, signed, summary
+from dataclasses import replace
+
+from clearhead.views.why.text import ablation_text, becomes, percent, signed, summary
 from tests.shared.explained_models import shown_why, why_of_a_date
 
 
@@ -18,3 +20,22 @@ def test_the_summary_names_a_head_that_ablation_confirms() -> None:
     why = why_of_a_date().insight
     assert "takes" in summary(why) and "Without this head" in summary(why)
     assert shown_why().insight.effects is not None
+    said = summary(why)  # of this date the digit is sure, with and without any head
+    assert "stays at 100 %; the difference of the logits goes from 11.64" in said
+    assert said.startswith(
+        "Feed-forward layers write most of it, +11.33; all heads together +0.62."
+    )
+
+
+def test_the_strongest_heads_are_counted_as_they_survive() -> None:
+    why = shown_why().insight
+    effects = why.effects
+    assert effects is not None
+    found = [effects.of(part.name) for part in why.heads[:10]]
+    confirmed = sum(one is not None and one.survives for one in found)
+    assert f"Of the 10 strongest heads, {confirmed} change the answer" in ablation_text(why)
+    heads = (part for part in why.heads if (one := effects.of(part.name)) and one.survives)
+    every = replace(why, heads=tuple(heads))
+    assert "what the others do" not in ablation_text(every)
+    assert becomes(why) == f"{percent(effects.probability)} becomes"
+    assert becomes(replace(why, effects=None)) == ""

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Literal, TypeAlias
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from clearhead.arguments import one_of, whole_number
@@ -15,6 +15,13 @@ from clearhead.attention.call import Call
 from clearhead.attention.observers import OBSERVERS
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
+from clearhead.explain.interventions.changes import (
+    Change,
+    Cuts,
+    changes_of,
+    in_force,
+    replaced_at,
+)
 from clearhead.explain.interventions.edges import edge_outputs
 from clearhead.explain.interventions.mean_outputs import mean_outputs
 from clearhead.explain.interventions.places import Place, places_of
@@ -83,7 +90,10 @@ def _without_outputs(places: Sequence[Place], means: Sequence[Tensor] | None) ->
     with ExitStack() as hooks:
         for number, place in enumerate(places):
             instead = None if means is None else means[number]
+            what = "ablated, zero" if means is None else "ablated, mean"
             hooks.enter_context(place.outputs.replaced(place.columns, instead))
+            change = Change(place.name, what, place.heads, position=None)
+            hooks.enter_context(in_force(place.layer, change))
         yield
 
 
@@ -102,13 +112,15 @@ def _without_edges(
         for place in places:
             read = hooks.enter_context(_reading(_source_stack(loaded, place)))
             keys = _SourceKeys(loaded, source, read)
-            change = _edge_change(place, calls, keys, query)
-            hooks.enter_context(place.outputs.changed_by(change))
+            change = Change(place.name, "edges ablated", place.heads, query, keys.of_row)
+            hooks.enter_context(in_force(place.layer, change))
+            own = hooks.enter_context(_reading(place.stack))
+            hooks.enter_context(place.outputs.changed_by(_edge_change(place, calls, change, own)))
         yield
 
 
 def _edge_change(
-    place: Place, calls: list[Call], keys: _SourceKeys, query: int | None
+    place: Place, calls: list[Call], change: Change, read: list[Tensor]
 ) -> Callable[[Tensor], None]:
     def subtract(joined: Tensor) -> None:
         call = calls[0]
@@ -116,18 +128,34 @@ def _edge_change(
             raise InputError(
                 "edges are ablated in rows without padding.", hint="run the texts one by one."
             )
-        first = call.key.shape[2] - call.query.shape[2]  # the position of the first query
+        queries = call.query.shape[2]
+        first = sum(part.shape[1] for part in read) - queries  # the position of the first query
+        earlier = changes_of(place.layer, before=change)
         for row in range(len(joined)):
             for head, columns in zip(place.heads, place.columns, strict=True):
-                edge = edge_outputs(call, row, head, keys.of_row(row, call.key.shape[2]))
-                if query is not None:
-                    only = torch.zeros(len(edge), 1, dtype=edge.dtype, device=edge.device)
-                    if 0 <= query - first < len(edge):
-                        only[query - first] = 1
-                    edge = edge * only
+                edge = _still_there(call, row, head, first, change, earlier)
                 joined[row, :, columns] -= edge.to(joined.dtype)
 
     return subtract
+
+
+def _still_there(
+    call: Call, row: int, head: int, first: int, change: Change, earlier: Sequence[Change]
+) -> Float[Tensor, "query value_dim"]:
+    """What the head's output still has from the keys that the change cuts."""
+    queries = range(first, first + call.query.shape[2])
+    before = Cuts(earlier, row, call.key.shape[2])
+    own = Cuts([change], row, call.key.shape[2])
+    cuts: dict[frozenset[int], list[int]] = {}  # the same keys for most queries
+    for number, position in enumerate(queries):
+        if not replaced_at(earlier, head, position):
+            keys = own.at(head, position) - before.at(head, position)
+            cuts.setdefault(keys, []).append(number)
+    edge = call.value.new_zeros(len(queries), call.value.shape[-1])
+    for keys, numbers in cuts.items():
+        if keys:
+            edge[numbers] = edge_outputs(call, row, head, sorted(keys))[numbers]
+    return edge
 
 
 class _SourceKeys:

@@ -1,7 +1,7 @@
 """Many interventions in one text: each in a row of its own, in batches.
 
 A row joins its batch at the layer in which it is changed. Before that it would be a copy of the
-model as it is, which is computed once. So half of the work is saved, or more.
+model as it is, which is computed once, beside the first batch. So half of the work is saved.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ Progress: TypeAlias = Callable[[int, int], None]
 Part: TypeAlias = Literal["heads", "cross heads", "attention", "feed-forward", "state"]
 Donor: TypeAlias = Mapping[tuple[int, Part], Tensor]  # each (query, width of the part)
 Begin: TypeAlias = tuple[Float[Tensor, "1 query model"], Shared]
-TOKENS = 1024  # of a batch: fewer do not fill the matrix products, more bring nothing
+# Of a batch. Weights that are kept as their file has them are unpacked once for each batch.
+TOKENS = 2048
 
 
 @dataclass(frozen=True)
@@ -89,33 +90,25 @@ def changed_states(
     progress: Progress | None = None,
 ) -> Float[Tensor, "row model"]:
     """The final states at a position: of the model as it is, then with each of the changes."""
-    entering = _entering(stack, begin)
     order = sorted(range(len(changes)), key=lambda number: changes[number].joins)
-    groups = list(_groups(order, begin[0].shape[1]))
+    groups = list(_groups(order, begin[0].shape[1])) or [[]]
     blocks = len(stack.blocks)
-    total = sum(blocks - changes[group[0]].joins for group in groups)
+    total = blocks + sum(blocks - changes[group[0]].joins for group in groups[1:])
     done = count(1)
 
     def step() -> None:
         if progress is not None:
             progress(next(done), total)
 
-    final = entering[-1].new_empty(len(changes) + 1, entering[-1].shape[-1])
-    final[0] = entering[-1][0, position]
+    entering: list[Tensor] = [begin[0]]
+    width = begin[0].shape[-1]
+    final = begin[0].new_empty(len(changes) + 1, width)
     for group in groups:
         chosen = [changes[number] for number in group]
         states = _run_group(stack, begin[1], entering, chosen, donor, step)
         final[[number + 1 for number in group]] = states[:, position]
+    final[0] = entering[-1][0, position]
     return final if stack.norm is None else stack.norm(final)
-
-
-def _entering(stack: Stack, begin: Begin) -> list[Float[Tensor, "1 query model"]]:
-    """The states that enter each block, and those behind the last."""
-    states, shared = begin
-    found = [states]
-    for number in range(len(stack.blocks)):
-        found.append(stack.run_block(number, found[-1], shared))
-    return found
 
 
 def _groups(order: Sequence[int], tokens: int) -> Iterator[Sequence[int]]:
@@ -127,29 +120,36 @@ def _groups(order: Sequence[int], tokens: int) -> Iterator[Sequence[int]]:
 def _run_group(
     stack: Stack,
     shared: Shared,
-    entering: Sequence[Float[Tensor, "1 query model"]],
+    entering: list[Float[Tensor, "1 query model"]],
     changes: Sequence[RowChange],
     donor: Donor | None,
     step: Callable[[], None],
 ) -> Float[Tensor, "row query model"]:
-    """Rows in the order of the blocks at which they join."""
-    context = shared.context
-    states = entering[0][:0]
+    """Rows in the order of the blocks at which they join.
+
+    The first group takes the model as it is along, as its first row: ``entering`` gets what enters
+    each block, and what is behind the last.
+    """
+    context, blocks = shared.context, len(stack.blocks)
+    first = len(entering) == 1
+    states = entering[0][: int(first)]
     try:
-        for number in range(changes[0].joins, len(stack.blocks) + 1):
+        for number in range(0 if first else changes[0].joins, blocks + 1):
             states = _joined(states, entering[number], changes, number, donor)
-            if number == len(stack.blocks):
+            if number == blocks:
                 break
             if context is not None:
                 shared.context = context.expand(len(states), -1, -1)
             block = stack.blocks[number]
             assert isinstance(block, Block)
-            with _changed(block, number, changes, donor):
+            with _changed(block, number, changes, donor, int(first)):
                 states = stack.run_block(number, states, shared)
+            if first:
+                entering.append(states[:1])
             step()
     finally:
         shared.context = context
-    return states
+    return states[int(first) :]
 
 
 def _joined(
@@ -169,14 +169,17 @@ def _joined(
 
 
 def _changed(
-    block: Block, number: int, changes: Sequence[RowChange], donor: Donor | None
+    block: Block, number: int, changes: Sequence[RowChange], donor: Donor | None, before: int
 ) -> ExitStack:
-    """The changes of this block, made while it runs: one in each of their rows."""
+    """The changes of this block, made while it runs: one in each of their rows.
+
+    ``before``: rows that stand before them.
+    """
     hooks = ExitStack()
     for part, outputs in parts_of(block).items():
         rows = [
             (row, change)
-            for row, change in enumerate(changes)
+            for row, change in enumerate(changes, start=before)
             if change.layer == number and change.part == part
         ]
         if rows:

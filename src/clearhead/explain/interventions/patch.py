@@ -13,6 +13,7 @@ from torch import Tensor
 from clearhead.arguments import about, whole_number
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
+from clearhead.explain.interventions.changes import Change, in_force
 from clearhead.explain.interventions.places import Place, places_of
 from clearhead.explain.make_look import checked_text, evaluating, read_passage
 
@@ -64,6 +65,8 @@ def patch(
     with ExitStack() as hooks:
         for place, output in zip(places, outputs, strict=True):
             hooks.enter_context(place.outputs.changed_by(_change(place, output, position)))
+            change = Change(place.name, "patched", place.heads, position)
+            hooks.enter_context(in_force(place.layer, change))
         yield
 
 

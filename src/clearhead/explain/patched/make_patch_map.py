@@ -25,7 +25,7 @@ from clearhead.explain.patched.pair import Pair, pair_of
 from clearhead.explain.patched.patch_map import PatchMap
 from clearhead.explain.why.prediction_run import PredictionRun, Text
 from clearhead.explain.why.readout import read_tokens
-from clearhead.explain.why.target import predicted, token_id
+from clearhead.explain.why.target import predicted, sampled_logits, token_id
 from clearhead.layers.block import Block
 
 MOST_TOKENS = 150_000  # of all runs together
@@ -163,7 +163,7 @@ def _tokens(
 ) -> tuple[tuple[int, int], str | None]:
     """The tokens that are compared: unless given, the likeliest of each text."""
     loaded, note = pair.run.loaded, None
-    best = [int(run.logits.argmax()) for run in (pair.run, pair.donor)]
+    best = [int(sampled_logits(loaded, run.logits).argmax()) for run in (pair.run, pair.donor)]
     if best[0] == best[1] and token is None and instead is None:
         best = _most_changed(pair)
         note = (
@@ -182,7 +182,10 @@ def _tokens(
 
 def _most_changed(pair: Pair) -> list[int]:
     """Of the likeliest tokens of both texts, those that gain and lose most."""
-    logs = [run.logits.double().log_softmax(0) for run in (pair.run, pair.donor)]
+    loaded = pair.run.loaded
+    logs = [
+        sampled_logits(loaded, run.logits).double().log_softmax(0) for run in (pair.run, pair.donor)
+    ]
     likely = {id for one in logs for id in one.topk(min(CANDIDATES, len(one))).indices.tolist()}
     change = {id: float(logs[0][id] - logs[1][id]) for id in sorted(likely)}
     return [max(change, key=change.__getitem__), min(change, key=change.__getitem__)]

@@ -34,7 +34,8 @@ def effects_of(run: PredictionRun, why: Why, progress: Progress | None = None) -
         names, states = _states(run, progress)
         ids = [why.token.id, *([] if why.instead is None else [why.instead.id])]
         read = read_tokens(run.loaded, states, ids)
-    targets = read.logits[:, 0] - (0.0 if why.instead is None else read.logits[:, 1])
+    # Before the softcap, as the parts that they are compared with.
+    targets = read.uncapped[:, 0] - (0.0 if why.instead is None else read.uncapped[:, 1])
     probabilities = read.probabilities[:, 0].tolist()
     direct = {part.name: part.value for part in why.heads} | dict(why.feed_forwards)
     base = float(targets[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -16,9 +17,11 @@ from clearhead.explain.why.effects import Progress, effects_of, fits
 from clearhead.explain.why.parts import HeadPart, HeadSources, LayerPart, SourcePart, Why, WhyProof
 from clearhead.explain.why.prediction_run import PredictionRun, Text, run_for
 from clearhead.explain.why.splitting import Split, split_stream
+from clearhead.explain.why.sublayers import Captured
 from clearhead.explain.why.target import (
     head_direction,
     predicted,
+    sampled_logits,
     softcap_of,
     token_id,
 )
@@ -77,7 +80,7 @@ def explain(run: PredictionRun, token: int, instead: int | None) -> Why:
         biases=tuple(sorted(split.biases.items(), key=lambda one: -abs(one[1]))),
         layers=_layers(split),
         proof=_proof(split, run, token, instead),
-        notes=_notes(loaded, split),
+        notes=(*_changes(run.captured), *_notes(loaded, split)),
     )
 
 
@@ -115,7 +118,9 @@ def _head_parts(split: Split, own: _Read, source: _Read) -> tuple[HeadPart, ...]
         read.reached |= weights.any(axis=0)
         for head, (row, spread) in enumerate(zip(values, weights, strict=True)):
             sources = HeadSources(read.marks, read.text, row, spread)
-            parts.append(HeadPart(f"{name}H{head}", float(row.sum()), sources))
+            replaced = split.replaced[name].get(head)
+            value = float(row.sum()) + (replaced or 0.0)
+            parts.append(HeadPart(f"{name}H{head}", value, sources, replaced))
     return tuple(sorted(parts, key=lambda part: -abs(part.value)))
 
 
@@ -132,7 +137,7 @@ def _layers(split: Split) -> tuple[LayerPart, ...]:
     for name, feed_forward in split.feed_forwards.items():
         number = name[1:-1]
         heads = sum(
-            float(split.heads[layer].sum())
+            float(split.heads[layer].sum()) + sum(split.replaced[layer].values())
             for layer in (f"L{number}", f"C{number}")
             if layer in split.heads
         )
@@ -156,9 +161,10 @@ def _tokens(
     instead: int | str | None,
 ) -> tuple[int, int | None]:
     """The tokens that are compared: without any, the likeliest and the second."""
-    best = logits.topk(2).indices.tolist()
+    sampled = sampled_logits(loaded, logits)
+    best = sampled.topk(min(2, len(sampled))).indices.tolist()
     if token is None and instead is None:
-        return best[0], best[1]
+        return best[0], best[1] if len(best) > 1 else None
     chosen = best[0] if token is None else token_id(loaded, token)
     other = None if instead is None else token_id(loaded, instead, "instead")
     if other == chosen:
@@ -167,6 +173,16 @@ def _tokens(
             hint="leave instead out to explain the logit itself.",
         )
     return chosen, other
+
+
+def _changes(captured: Captured) -> Iterator[str]:
+    """What interventions have changed in this run."""
+    named = dict.fromkeys(f"{one.name} ({one.what})" for one in captured.changes())
+    if named:
+        yield (
+            f"The model is changed while it runs: {', '.join(named)}. What is put in the place of "
+            "a head's output comes from no word."
+        )
 
 
 def _notes(loaded: Loaded, split: Split) -> tuple[str, ...]:
@@ -185,6 +201,14 @@ def _notes(loaded: Loaded, split: Split) -> tuple[str, ...]:
         notes.append(f"The logits are capped at ±{cap:g} after the sum: {cap:g}·tanh(sum/{cap:g}).")
     if loaded.config.head == "masked":
         notes.append("The gates of the output head's activation are those of this run, too.")
-    if any((weights.sum(axis=1) < 0.999).any() for weights in split.weights.values()):
+    if any(_with_sinks(split, name) for name in split.weights):
         notes.append("Weights of heads with a sink add up to less than 1.")
     return tuple(notes)
+
+
+def _with_sinks(split: Split, name: str) -> bool:
+    """True if the weights of some head of a layer add up to less than 1."""
+    whole = split.weights[name].sum(axis=1)
+    return any(
+        total < 0.999 and head not in split.replaced[name] for head, total in enumerate(whole)
+    )

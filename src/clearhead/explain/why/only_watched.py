@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torch import nn
 
+from clearhead.checkpoints.from_transformers import is_transformers_model
 from clearhead.errors import InputError
 from clearhead.explain.look import Look
 from clearhead.explain.make_look import make_look
@@ -26,6 +27,12 @@ def not_loaded(given: object, position: int | str | None = None) -> InputError:
         return InputError(
             f"why wants the model itself: {MISSING} {_known(found, position)}",
             hint="ch.look shows the weights; ch.why(ch.load(…), text) explains the prediction.",
+        )
+    if is_transformers_model(found):
+        return InputError(
+            f"why wants a model of ch.load; got transformers' {type(found).__name__} itself.",
+            hint="ch.load takes it over without copying, if it knows the family: "
+            "ch.why(ch.load(model, tokenizer=…), text).",
         )
     if isinstance(found, nn.Module):
         return InputError(

@@ -66,14 +66,19 @@ class HeadSources(Sequence[SourcePart]):
 
 @dataclass(frozen=True, eq=False)
 class HeadPart:
-    """What one head added directly: its value is the sum over its sources."""
+    """What one head added directly: its value is the sum over its sources.
+
+    Of a head that is ablated or patched, its value is ``replaced``: what was put in its place.
+    """
 
     name: str
     value: float
     sources: Sequence[SourcePart]  # the largest first, by absolute value
-    bias: float = 0.0
+    replaced: float | None = None
 
     def __repr__(self) -> str:
+        if self.replaced is not None:
+            return f"{self.name} {self.value:+.2f}, replaced"
         strongest = self.sources[0] if self.sources else None
         looking = (
             ""

@@ -13,6 +13,8 @@ from torch import Tensor
 from clearhead.arguments import about
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
+from clearhead.explain.interventions.changes import changes_of
+from clearhead.explain.interventions.places import layers_of
 from clearhead.explain.make_look import checked_text, evaluating, read_passage
 from clearhead.explain.marks import find_mark, marks_of
 from clearhead.explain.why.sublayers import Capture, Captured
@@ -62,7 +64,9 @@ def run_for(
 
 def run_at(loaded: Loaded, passage: Passage, place: int) -> PredictionRun:
     """Run a decoder or a masked-language model; ``place`` is a token's position."""
-    if loaded.config.kind == "decoder":  # what comes later cannot change what is predicted here
+    changed = any(changes_of(layer) for _, (_, layer) in layers_of(loaded))
+    if loaded.config.kind == "decoder" and not changed:
+        # What comes later cannot change what is predicted here; a patch wants the whole text.
         passage = Passage(passage.text, passage.tokens[: place + 1])
     ids = [token.id for token in passage.tokens]
     model = loaded.model
@@ -70,8 +74,9 @@ def run_at(loaded: Loaded, passage: Passage, place: int) -> PredictionRun:
     capture = Capture(model.stack, [place])
     with evaluating(loaded), capture.running():
         row = torch.tensor([ids], device=next(model.parameters()).device)
-        logits = model(row, last_only=True) if isinstance(model, Decoder) else model(row)
-    last = logits[0, -1 if isinstance(model, Decoder) else place]
+        at_end = isinstance(model, Decoder) and place == len(ids) - 1
+        logits = model(row, last_only=True) if at_end else model(row)
+    last = logits[0, -1 if at_end else place]
     return _finished(loaded, passage, None, place, last, capture.captured())
 
 
@@ -137,28 +142,30 @@ def _finished(
 ) -> PredictionRun:
     uncapped = logits
     if loaded.config.output_softcap is not None:
-        uncapped = _uncapped(loaded, captured.final.to(logits.dtype))
+        uncapped = uncapped_logits(loaded, captured.final.to(logits.dtype))[0]
     return PredictionRun(loaded, passage, source, place, logits, uncapped, captured)
 
 
-def _uncapped(loaded: Loaded, final: Float[Tensor, "1 model"]) -> Float[Tensor, " vocab"]:
-    """The same head, applied to the state that the model computed, without its softcap."""
+def uncapped_logits(
+    loaded: Loaded, final: Float[Tensor, "row model"]
+) -> Float[Tensor, "row vocab"]:
+    """The model's own head, applied to final states, without its softcap."""
     head = loaded.model.head
     assert isinstance(head, LanguageHead | MaskedHead)
     vocabulary = head.vocabulary if isinstance(head, MaskedHead) else head
     cap, vocabulary.softcap = vocabulary.softcap, None
     try:
         with torch.no_grad():
-            logits: Tensor = head(final[None], token_embedding(loaded))[0, 0]
+            logits: Tensor = head(final[None], token_embedding(loaded))[0]
             return logits
     finally:
         vocabulary.softcap = cap
 
 
 def token_embedding(loaded: Loaded) -> Float[Tensor, "vocab model"]:
-    """The matrix of token embeddings, which tied output heads use."""
+    """The matrix of token embeddings that a tied output head uses: a decoder's own."""
     model = loaded.model
-    stack = model.encoder if isinstance(model, EncoderDecoder) else model.stack
+    stack = model.decoder if isinstance(model, EncoderDecoder) else model.stack
     weight: Tensor = stack.embedding.tokens.weight
     return weight
 

@@ -20,10 +20,11 @@ from clearhead.attention.rotary import Rotation, rotate
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.explain.interventions.places import Place, places_of
-from clearhead.explain.make_look import checked_text, evaluating, read_passage
+from clearhead.explain.make_look import evaluating
 from clearhead.explain.marks import find_mark, marks_of
 from clearhead.explain.pictures import Mark
 from clearhead.explain.why.direction import Direction
+from clearhead.explain.why.prediction_run import Text, read_text
 from clearhead.explain.why.splitting import Split, split_stream
 from clearhead.explain.why.sublayers import Capture, Captured
 from clearhead.layers.linear import Linear
@@ -63,14 +64,14 @@ class ScoreWhy:
         return f"ScoreWhy({self.head}, {pair}: {self.score:.2f}; at the key {strongest})"
 
 
-def score_why(loaded: Loaded, text: str, head: str, query: int | str, key: int | str) -> ScoreWhy:
+def score_why(loaded: Loaded, text: Text, head: str, query: int | str, key: int | str) -> ScoreWhy:
     """Take the score of a query and a key in one head apart."""
     if isinstance(loaded.model, EncoderDecoder):
         raise InputError("scores are taken apart for decoders and encoders; this has both.")
     (place,) = places_of(loaded, text_argument("head", head), "head")
     if len(place.heads) != 1:
         raise InputError(f"head {head}: one head is wanted, such as L16H5.")
-    passage = read_passage(loaded, checked_text(text))
+    passage = read_text(loaded, text)
     marks = marks_of(passage, len(passage), words=True)
     chosen = []
     for name, word in (("query", query), ("key", key)):
@@ -174,7 +175,11 @@ def _before_rows(direction: Direction, linear: Linear, rows: slice) -> Direction
 def _named(split: Split) -> tuple[ScorePart, ...]:
     parts = [ScorePart("embedding", sum(split.embedding.values()))]
     for layer, matrix in split.heads.items():
-        parts += [ScorePart(f"{layer}H{head}", float(row.sum())) for head, row in enumerate(matrix)]
+        put = split.replaced[layer]
+        parts += [
+            ScorePart(f"{layer}H{head}", float(row.sum()) + put.get(head, 0.0))
+            for head, row in enumerate(matrix)
+        ]
     parts += [ScorePart(name, value) for name, value in split.feed_forwards.items()]
     if split.biases:
         parts.append(ScorePart("biases", sum(split.biases.values())))

@@ -26,14 +26,16 @@ class Split:
     feed_forwards: dict[str, float]
     embedding: dict[str, float]
     biases: dict[str, float]
+    replaced: dict[str, dict[int, float]]  # heads whose output an intervention put there, by layer
     attention_error: float = 0.0
 
     @property
     def total(self) -> float:
         """The sum of all parts."""
         heads = sum(float(matrix.sum()) for matrix in self.heads.values())
+        put = sum(sum(part.values()) for part in self.replaced.values())
         rest = (self.feed_forwards, self.embedding, self.biases)
-        return heads + sum(sum(part.values()) for part in rest)
+        return heads + put + sum(sum(part.values()) for part in rest)
 
 
 def split_stream(
@@ -43,7 +45,7 @@ def split_stream(
 
     ``row`` is one of the captured positions, ``id`` the token there.
     """
-    found = Split({}, {}, {}, {}, {})
+    found = Split({}, {}, {}, {}, {}, {})
     for sublayer in reversed(sublayers):
         direction = _through(sublayer, row, direction, found)
     _embedding_parts(captured, row, id, direction, found)
@@ -78,27 +80,46 @@ def _read_heads(
     sublayer: Sublayer, row: int, rows: AttentionRows, reading: Direction, found: Split
 ) -> None:
     """Contribution of each head and key: weight · (v · W_O · direction)."""
-    module, name = rows.module, sublayer.name
-    weights, keys = rows.weights[row], rows.keys[row]
+    module, name, changed = rows.module, sublayer.name, rows.changed[row]
     output = module.output.weight.detach().double()  # (model, head · value_dim)
     read = (reading.vector @ output).view(module.heads, module.value_dim)
     parts = torch.zeros(module.heads, rows.values.shape[1], dtype=torch.float64)
     spread = torch.zeros_like(parts)
-    mixed = torch.zeros_like(read)
+    joined = rows.joined[row].view_as(read)
+    mixed, uncut = torch.zeros_like(read), torch.zeros_like(read)
+    replaced: dict[int, float] = {}
+    found.replaced[name] = replaced
     for head in range(module.heads):
-        values = rows.head_values(head)[keys.start : keys.stop].double()
-        parts[head, keys.start : keys.stop] = weights[head] * (values @ read[head])
-        spread[head, keys.start : keys.stop] = weights[head]
-        mixed[head] = weights[head] @ values
+        if head in changed.replaced:
+            mixed[head] = uncut[head] = joined[head]
+            replaced[head] = float(joined[head] @ read[head])
+            continue
+        reach = slice(rows.keys[row].start, rows.keys[row].stop)
+        given, values = _given(rows, row, head), rows.head_values(head)[reach].double()
+        parts[head, reach] = given * (values @ read[head])
+        spread[head, reach] = rows.weights[row][head]
+        mixed[head], uncut[head] = given @ values, rows.weights[row][head] @ values
     found.heads[name], found.weights[name] = parts.numpy(), spread.numpy()
     own = output @ mixed.flatten()
+    size = (output @ uncut.flatten()).norm()
     if module.output.bias is not None:
         bias = module.output.bias.detach().double()
         found.biases[f"W_O of {name}"] = float(reading.of(bias))
         own = own + bias
     written = sublayer.written[row]
-    error = float((own - written).norm() / written.norm().clamp(min=1e-30))
+    error = float((own - written).norm() / written.norm().maximum(size).clamp(min=1e-30))
     found.attention_error = max(found.attention_error, error)
+
+
+def _given(rows: AttentionRows, row: int, head: int) -> Float[torch.Tensor, " reach"]:
+    """The weights with which the values were really added: 0 where an edge is cut."""
+    weights, first = rows.weights[row][head], rows.keys[row].start
+    cut = [key - first for key in rows.changed[row].cut.get(head, ()) if key in rows.keys[row]]
+    if not cut:
+        return weights
+    given = weights.clone()
+    given[cut] = 0
+    return given
 
 
 def _embedding_parts(

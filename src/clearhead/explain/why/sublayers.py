@@ -7,7 +7,7 @@ key-value cache.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from clearhead.attention.call import Call
 from clearhead.attention.observers import OBSERVERS
 from clearhead.attention.steps import steps_of
+from clearhead.explain.interventions.changes import Change, Cuts, changes_of, replaced_at
 from clearhead.layers.block import Block, Residual
 from clearhead.layers.multi_head import MultiHeadAttention
 from clearhead.models.stack import Stack
@@ -38,11 +39,21 @@ class AttentionRows:
     weights: tuple[Float[Tensor, "head _"], ...]  # float64, one for each position
     keys: tuple[range, ...]
     values: Float[Tensor, "kv_head key value_dim"]
+    joined: Float[Tensor, "position width"]  # float64: what W_O read, heads side by side
+    changed: tuple[ChangedHeads, ...]  # by interventions, one for each position
 
     def head_values(self, head: int) -> Float[Tensor, "key value_dim"]:
         """The values that a query head sums up; grouped heads share them."""
         group = self.module.heads // self.module.kv_heads
         return self.values[head // group]
+
+
+@dataclass(frozen=True)
+class ChangedHeads:
+    """The heads of a layer that interventions have changed, at one position."""
+
+    replaced: frozenset[int]  # their outputs came from no source
+    cut: Mapping[int, frozenset[int]]  # by head: the keys from which it took nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +65,7 @@ class Sublayer:
     before: Float[Tensor, "position model"]  # the residual stream that it read
     written: Float[Tensor, "position model"]  # its own output
     attention: AttentionRows | None  # None: a feed-forward layer
+    changes: tuple[Change, ...] = ()  # by interventions
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +77,10 @@ class Captured:
     sublayers: tuple[Sublayer, ...]
     stream: Float[Tensor, "position model"]  # behind the last sublayer, before the final norm
     final: Float[Tensor, "position model"]  # what the stack returned
+
+    def changes(self) -> tuple[Change, ...]:
+        """The interventions in force, in the order of the sublayers."""
+        return tuple(change for one in self.sublayers for change in one.changes)
 
     def named(self, name: str) -> Sublayer | None:
         """The sublayer of this name; None if there is none."""
@@ -78,7 +94,9 @@ class Capture:
         self._stack, self._positions, self._letter = stack, tuple(positions), letter
         self._before: dict[nn.Module, Tensor] = {}
         self._written: dict[nn.Module, Tensor] = {}
+        self._joined: dict[nn.Module, Tensor] = {}
         self._rows: dict[nn.Module, AttentionRows] = {}
+        self._changes: dict[nn.Module, tuple[Change, ...]] = {}
         self._calls: list[Call] = []
         self._stream: Tensor | None = None
         self._final: Tensor | None = None
@@ -87,9 +105,15 @@ class Capture:
         """What was collected; call it after the forward."""
         assert self._final is not None
         made = [
-            Sublayer(name, residual, self._before[residual], self._written[layer], rows)
+            Sublayer(
+                name,
+                residual,
+                self._before[residual],
+                self._written[layer],
+                self._rows.get(layer),
+                self._changes[layer],
+            )
             for name, residual, layer in sublayers_of(self._stack, self._letter)
-            for rows in [self._rows.get(layer)]
         ]
         stream = self._final if self._stream is None else self._stream
         return Captured(self._stack, self._positions, tuple(made), stream, self._final)
@@ -103,6 +127,8 @@ class Capture:
         for _, residual, layer in sublayers_of(self._stack, self._letter):
             handles.append(residual.register_forward_hook(self._keep_before))
             handles.append(layer.register_forward_hook(self._keep_written))
+            if isinstance(layer, MultiHeadAttention):  # behind W_O: as interventions left it
+                handles.append(layer.output.register_forward_hook(self._keep_joined))
         try:
             with OBSERVERS.observed_by(self._observe):
                 yield
@@ -118,9 +144,14 @@ class Capture:
 
     def _keep_written(self, layer: nn.Module, _args: tuple[Any, ...], output: Tensor) -> None:
         self._written[layer] = self._at(output)
+        self._changes[layer] = changes_of(layer)
         if isinstance(layer, MultiHeadAttention):
-            self._rows[layer] = _rows_of(layer, self._calls.pop(), self._positions)
+            joined = self._joined.pop(layer.output)
+            self._rows[layer] = _rows_of(layer, self._calls.pop(), joined, self._positions)
         self._calls.clear()
+
+    def _keep_joined(self, output: nn.Module, args: tuple[Any, ...], _written: Tensor) -> None:
+        self._joined[output] = self._at(args[0])
 
     def _keep_stream(self, _norm: nn.Module, args: tuple[Any, ...]) -> None:
         self._stream = self._at(args[0])
@@ -142,14 +173,31 @@ def sublayers_of(stack: Stack, letter: str) -> Iterator[tuple[str, Residual, nn.
         yield f"{letter}{number}{FEED_FORWARD}", block.feed_forward_residual, block.feed_forward
 
 
-def _rows_of(module: MultiHeadAttention, call: Call, positions: Sequence[int]) -> AttentionRows:
+def _rows_of(
+    module: MultiHeadAttention,
+    call: Call,
+    joined: Float[Tensor, "position width"],
+    positions: Sequence[int],
+) -> AttentionRows:
+    changes, keys = changes_of(module), call.key.shape[2]
     rows = [_row_weights(call, position) for position in positions]
     return AttentionRows(
         module,
         tuple(weights for weights, _ in rows),
         tuple(keys for _, keys in rows),
         call.value[0].detach(),
+        joined,
+        tuple(_changed_heads(module, changes, position, keys) for position in positions),
     )
+
+
+def _changed_heads(
+    module: MultiHeadAttention, changes: Sequence[Change], position: int, keys: int
+) -> ChangedHeads:
+    cuts, heads = Cuts(changes, 0, keys), range(module.heads)
+    replaced = frozenset(head for head in heads if replaced_at(changes, head, position))
+    cut = {head: found for head in heads if (found := cuts.at(head, position))}
+    return ChangedHeads(replaced, cut)
 
 
 def _row_weights(call: Call, row: int) -> tuple[Float[Tensor, "head reach"], range]:

@@ -33,10 +33,19 @@ class PredictedToken:
 
 def predicted(loaded: Loaded, logits: Float[Tensor, " vocab"], id: int) -> PredictedToken:
     """Describe a token as a prediction of these logits."""
-    wide = logits.double()
-    probability = float(torch.softmax(wide, dim=0)[id])
-    rank = int((wide > wide[id]).sum()) + 1
-    return PredictedToken(id, token_text(loaded, id), float(wide[id]), probability, rank)
+    logit, sampled = float(logits[id].double()), sampled_logits(loaded, logits).double()
+    there = id < len(sampled)
+    probability = float(torch.softmax(sampled, dim=0)[id]) if there else 0.0
+    rank = int((sampled > logit).sum()) + 1
+    return PredictedToken(id, token_text(loaded, id), logit, probability, rank)
+
+
+def sampled_logits(
+    loaded: Loaded, logits: Float[Tensor, "*row vocab"]
+) -> Float[Tensor, "*row tokenizer_vocab"]:
+    """The logits of the tokens that the model can say: those that its tokenizer has."""
+    many = logits.shape[-1] if loaded.tokenizer is None else loaded.tokenizer.size
+    return logits[..., :many]
 
 
 def token_text(loaded: Loaded, id: int) -> str:
@@ -83,7 +92,7 @@ def head_direction(
     if isinstance(model, Decoder):
         return _language(model.head, model.stack.embedding.tokens.weight, token, instead)
     if isinstance(model, EncoderDecoder):
-        return _language(model.head, model.encoder.embedding.tokens.weight, token, instead)
+        return _language(model.head, model.decoder.embedding.tokens.weight, token, instead)
     assert isinstance(model, Encoder)
     head = model.head
     if not isinstance(head, MaskedHead):

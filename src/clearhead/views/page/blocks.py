@@ -54,20 +54,31 @@ class Blocks:
             list(pool.map(lambda name: self.add(name, makers[name]()), makers))
 
 
+WITH_HEADS, WIDE, EXACT = 1, 2, 4  # what a block of rows holds besides, or in other widths
+
+
 def row_bytes(rows: Strongest) -> bytes:
     """Rows of weights, as SparseRows of ``page/data.js`` reads them."""
     kept = rows.kept
-    counts = kept.sum(axis=1).astype(np.uint8)
+    counts = kept.sum(axis=1)
     columns = rows.columns[kept].astype(np.int32)
     steps = np.diff(columns, prepend=0)
     starts = (np.cumsum(counts, dtype=np.int64) - counts)[counts > 0]
     steps[starts] = columns[starts]
-    header = np.array([len(counts), len(columns), rows.heads is not None], dtype="<u4")
-    left_out = np.clip(np.rint(rows.left_out * UNITS), 0, 65535)
+    left_out = np.rint(rows.left_out * UNITS).astype(np.uint32)
+    wide = max(left_out.max(initial=0), rows.units.max(initial=0)) > 65535
+    flags = WITH_HEADS * (rows.heads is not None) + WIDE * bool(wide)
+    flags += EXACT * (rows.exact is not None)
+    header = np.array([len(counts), len(columns), flags], dtype="<u4")
+    numbers = wide_planes if wide else planes
     parts = [
-        header.tobytes(), counts.tobytes(), planes(rows.hidden), planes(left_out), planes(steps),
-        planes(rows.units[kept]),
+        header.tobytes(), planes(counts), rows.incomplete.astype(np.uint8).tobytes(),
+        planes(rows.hidden), numbers(left_out), planes(steps),
     ]  # fmt: skip
+    if rows.exact is None:
+        parts.append(numbers(rows.units[kept]))
+    else:
+        parts.append(wide_planes(rows.exact[kept].astype("<f4").view("<u4")))
     if rows.heads is not None:
         parts.append(planes(rows.heads[kept]))
     return b"".join(parts)
@@ -77,3 +88,9 @@ def planes(numbers: Shaped[np.ndarray, "*shape"]) -> bytes:
     """All low bytes, then all high bytes."""
     small = numbers.astype(np.uint16).ravel()
     return (small & 255).astype(np.uint8).tobytes() + (small >> 8).astype(np.uint8).tobytes()
+
+
+def wide_planes(numbers: Shaped[np.ndarray, "*shape"]) -> bytes:
+    """Numbers of four bytes: all lowest bytes first."""
+    whole = numbers.astype("<u4").ravel()
+    return np.ascontiguousarray(whole.view(np.uint8).reshape(-1, 4).T).tobytes()

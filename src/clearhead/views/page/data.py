@@ -6,7 +6,8 @@ within a budget. The page says how much was cut, for the whole and for each row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,15 +19,17 @@ from clearhead.explain.generated import GeneratedToken
 from clearhead.explain.look import Look
 from clearhead.explain.pictures import HEADLINE, Aids, HeadPicture, Mark
 from clearhead.explain.predictions import has_predictions
+from clearhead.views.numbers import measure_text
 from clearhead.views.page.axes import Axes, token_texts
 from clearhead.views.page.blocks import Blocks, row_bytes
-from clearhead.views.page.groups import Group, Layer, group_weights, groups_of
+from clearhead.views.page.groups import Group, Layer, group_weights, groups_of, union_band
 from clearhead.views.page.predictions import add_predictions
 from clearhead.views.page.strongest import (
     MOST,
     UNITS,
     Strongest,
     fitting_cut,
+    in_units,
     strongest,
 )
 from clearhead.views.page.vectors import add_vectors
@@ -34,6 +37,8 @@ from clearhead.views.page.vectors import add_vectors
 BUDGET = 12_000_000  # characters of all rows of weights
 CHARACTERS = 3.0  # of base64 for each weight at most (SmolLM2: 1.8 at 64 tokens, 2.1 at 512)
 FRAMED = 8  # most salient heads, with a frame in the gallery
+LONG = 36  # words from which on a picture of one head is a map to zoom into
+POOLED = ("max", "sum")  # a mean is a sum, divided by the number of heads
 POOLS = {"L": "", "E": " of the encoder", "C": " between the texts"}
 AXIS_LABELS = {"L": ("Text", "Text"), "E": ("Source", "Source"), "C": ("Written", "Source")}
 WITHOUT_VECTORS = (
@@ -50,34 +55,46 @@ class PageData:
     blocks: Blocks = field(default_factory=Blocks)
 
 
-def page_of_look(look: Look, *, budget: int = BUDGET) -> PageData:
-    """The data of a whole look: every layer and head that was seen."""
+def page_of_look(
+    look: Look,
+    *,
+    budget: int = BUDGET,
+    blocks: Blocks | None = None,
+    predictions: Callable[[Blocks, Look], dict[str, Any] | None] = add_predictions,
+    proved: bool = True,
+) -> PageData:
+    """The data of a whole look: every layer and head that was seen.
+
+    A live page has its blocks and predictions made in its own way, and asks for the proof later.
+    """
     groups = groups_of(look)
     rows: dict[str, Strongest] = {}
     for group in groups:
         rows |= group_weights(group, look)
     cut = fitting_cut(list(rows.values()), round(budget / CHARACTERS))
     rows = {name: part.cut(cut) for name, part in rows.items()}
-    data = PageData({})
+    data = PageData({}, Blocks() if blocks is None else blocks)
     data.blocks.add_all({name: partial(row_bytes, part) for name, part in rows.items()})
     axes, bands = Axes(), _Bands()
     layers = [layer for group in groups for layer in group.layers]
     data.meta = {
         "title": "where each word looks",
+        "model": model_name(look.name),
         "headline": HEADLINE,
         "layers": [
-            _layer_meta(layer, number, look, axes, bands) | {"block": layer.name}
+            _layer_meta(layer, number, look, axes, bands)
+            | {"block": layer.name, "pools": {pool: f"{layer.name}-{pool}" for pool in POOLED}}
             for number, group in enumerate(groups)
             for layer in group.layers
         ],
         "groups": [_group_meta(group, look, axes, bands, data.blocks, groups) for group in groups],
         "chosen": {"head": _chosen(look), "word": look.chosen_word},
         "why": _sentence(look.why),
-        "proof": {"exact": look.proof.exact, "text": str(look.proof)},
+        "proof": proof_meta(look) if proved else None,
         "vectors": add_vectors(data.blocks, [layer.view for layer in layers], _chosen(look)),
         "without_vectors": WITHOUT_VECTORS,
         "gallery": _gallery(look, groups[0], data.blocks),
-        "predictions": add_predictions(data.blocks, look),
+        "predictions": predictions(data.blocks, look),
     } | _written_meta(look, axes)  # fmt: skip
     _finish(data.meta, axes, bands, look.aids, _cut_meta(rows, cut), look.notes)
     return data
@@ -88,7 +105,10 @@ def page_of_picture(picture: HeadPicture) -> PageData:
     data = PageData({})
     axes, bands = Axes(), _Bands()
     weights = torch.from_numpy(np.ascontiguousarray(picture.weights))
-    rows = strongest(weights, picture.hidden)
+    mass = in_units(torch.from_numpy(picture.hidden_mass)).clip(max=65535).astype(np.uint16)
+    rows = replace(strongest(weights, (), most=len(picture.columns)), hidden=mass)
+    if picture.pooled == "max":  # of the largest of many heads nothing adds up
+        rows = replace(rows, totals=np.zeros(len(picture.rows)))
     low = picture.visible.argmax(axis=1)
     high = picture.visible.shape[1] - picture.visible[:, ::-1].argmax(axis=1)
     counts = picture.visible.sum(axis=1)
@@ -97,6 +117,7 @@ def page_of_picture(picture: HeadPicture) -> PageData:
     band = {"low": low.tolist(), "high": high.tolist()} if is_band else None
     layer = {
         "name": picture.head, "heads": [picture.head], "kind": picture.kind,
+        "pooled": picture.pooled, "cells": picture.per_cell, "whole": len(picture.rows) > LONG,
         "rows": axes.number(picture.rows, "Text", _text_of(picture.rows)),
         "columns": axes.number(picture.columns, "Source", _text_of(picture.columns)),
         "hidden": list(picture.hidden), "band": bands.number(band), "scale": 1.0, "softcap": None,
@@ -104,7 +125,8 @@ def page_of_picture(picture: HeadPicture) -> PageData:
     }  # fmt: skip
     strong = np.where(np.isin(np.arange(len(picture.columns)), picture.hidden), 0, picture.weights)
     data.meta = {
-        "title": "one head", "headline": HEADLINE, "layers": [layer], "groups": [],
+        "title": "one head", "model": model_name(picture.model), "headline": HEADLINE,
+        "layers": [layer], "groups": [],
         "chosen": {"head": picture.head, "word": int(strong.max(axis=1).argmax())},
         "why": "", "proof": None, "vectors": {}, "gallery": None, "generated": [],
         "written_from": None, "writing": None, "predictions": None,
@@ -112,6 +134,16 @@ def page_of_picture(picture: HeadPicture) -> PageData:
     }  # fmt: skip
     _finish(data.meta, axes, bands, picture.aids, _cut_meta({"": rows}, 1), picture.notes)
     return data
+
+
+def proof_meta(look: Look) -> dict[str, Any]:
+    """The verdict of the proof, as the page shows it."""
+    return {"exact": look.proof.exact, "text": str(look.proof)}
+
+
+def model_name(name: str) -> str:
+    """The name of a model; of a path its last part."""
+    return name.rstrip("/").rpartition("/")[2] if name.startswith((".", "/")) else name
 
 
 class _Bands:
@@ -175,7 +207,7 @@ def _group_meta(
     group: Group, look: Look, axes: Axes, bands: _Bands, blocks: Blocks, groups: list[Group]
 ) -> dict[str, Any]:
     first, number = group.layers[0], groups.index(group)
-    assert group.largest is not None and group.mean is not None
+    assert group.largest is not None and group.total is not None
     suffix = POOLS.get(group.letter, "") if len(groups) > 1 else ""
     return {
         "name": f"all {len(group.heads)} heads{suffix}",
@@ -183,10 +215,10 @@ def _group_meta(
         "count": len(group.heads),
         "kind": first.view.record.facts.kind,
         "hidden": list(first.hidden),
-        "band": bands.number(first.band),
-        "block": {
+        "band": bands.number(union_band(group)),
+        "pools": {
             "max": blocks.add(f"all-{number}-max", row_bytes(group.largest)),
-            "mean": blocks.add(f"all-{number}-mean", row_bytes(group.mean)),
+            "sum": blocks.add(f"all-{number}-sum", row_bytes(group.total)),
         },
     } | _axis_numbers(first, look, axes)
 
@@ -249,7 +281,8 @@ def _generated(written: GeneratedToken, row: int) -> dict[str, Any]:
 
 
 def _cut_meta(rows: dict[str, Strongest], cut: int) -> dict[str, Any]:
-    left = np.concatenate([part.left_out for part in rows.values()])
+    heads = [part for part in rows.values() if part.heads is None and part.exact is None]
+    left = np.concatenate([part.left_out for part in heads])
     return {
         "units": cut,
         "mean": round(float(left.mean()), 4) if left.size else 0.0,
@@ -273,6 +306,7 @@ def _finish(
         "cut": cut,
         "notes": [note for note in (*notes, _cut_note(cut)) if note and note != HEADLINE],
         "aids": {"hide": aids.hide, "colour": aids.colour, "pool": aids.pool},
+        "measure": measure_text(aids.measure),
         "can_hide": any(place["hidden"] for place in places),
         "hide_label": "Hide first and special tokens"
         if hide == "first and special"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import UInt16
 from torch import Tensor
 from torch.nn.functional import adaptive_max_pool1d, pad
 
@@ -18,7 +19,7 @@ from clearhead.explain.marks import hidden_columns
 from clearhead.explain.pictures import Aids, Mark
 from clearhead.trace.head_view import HeadView
 from clearhead.views.page.axes import mark_band, token_band
-from clearhead.views.page.strongest import Strongest, by_head, joined, strongest
+from clearhead.views.page.strongest import Strongest, by_head, in_units, joined, strongest
 
 LONGEST = 65_536  # words: columns are counted in 16 bits
 TILE = 4_000_000  # weights that are computed at once
@@ -45,7 +46,7 @@ class Group:
     letter: str
     layers: list[Layer]
     largest: Strongest | None = None
-    mean: Strongest | None = None
+    total: Strongest | None = None  # sums over all heads
     maps: dict[str, Tensor] = field(default_factory=dict)  # (head, row, column), small
 
     @property
@@ -94,39 +95,109 @@ def _band(
 
 
 def group_weights(group: Group, look: Look) -> dict[str, Strongest]:
-    """The strongest weights of each layer, and of all heads together; small maps on the way."""
-    parts: dict[str, list[Strongest]] = {layer.name: [] for layer in group.layers}
-    largest, means = [], []
+    """The strongest weights of each layer, of its heads pooled, and of all heads together."""
+    made = {layer.name: _LayerRows(layer) for layer in group.layers}
+    largest, totals = [], []
     first = group.layers[0]
     ends = _ends(group)
     group.maps = {layer.name: _no_map(layer) for layer in group.layers}
     for run in _row_runs(first):
         rows = range(len(first.rows))[run]
         # Nobody computes what the mask forbids: in a causal model half of all weights.
-        shape = (len(rows), max(1, *ends[run]))
-        most, total = torch.full(shape, -1.0), torch.zeros(shape)
-        best, count = torch.zeros(shape, dtype=torch.int32), 0
+        whole = _Pooled(len(rows), max(1, *ends[run]))
         for layer in group.layers:
-            seen, hidden = layer.columns[: shape[1]], _below(layer.hidden, shape[1])
-            weights = weights_between(
-                layer.view, layer.rows[run], seen, look.aids.measure, limit=None
-            )
-            parts[layer.name].append(strongest(weights.flatten(0, 1), hidden))
-            total += weights.sum(dim=0)
-            for head in weights:
-                best.masked_fill_(head > most, count)
-                torch.maximum(most, head, out=most)
-                count += 1
+            seen, hidden = layer.columns[: whole.columns], _below(layer.hidden, whole.columns)
+            weights = _weights(look, layer, rows, seen)
+            made[layer.name].add(weights, hidden)
+            whole.add(weights, hidden)
             if hidden:
                 weights[:, :, list(hidden)] = 0.0
             _pool_into(group.maps[layer.name], weights, rows, layer)
-        mean = strongest(total / count, _below(first.hidden, shape[1]))
+        largest.append(whole.largest())
+        totals.append(whole.total())
+    group.largest, group.total = joined(largest), joined(totals)
+    return {name: rows for one in made.values() for name, rows in one.by_name().items()}
+
+
+def _weights(look: Look, layer: Layer, rows: range, seen: tuple[Mark, ...]) -> Tensor:
+    """The weights of some rows on the first columns; those of a short text are known already."""
+    if look.aids.measure == "weight" and look.is_short(layer.name):
+        return look.weights_of(layer.name, rows)[1][..., : len(seen)].clone()
+    marks = layer.rows[rows.start : rows.stop]
+    return weights_between(layer.view, marks, seen, look.aids.measure, limit=None)
+
+
+class _Pooled:
+    """Heads as one, in some rows: their largest weight and its head, and their sum."""
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self.columns, self._count = columns, 0
+        self._most, self._sum = torch.full((rows, columns), -1.0), torch.zeros(rows, columns)
+        self._best = torch.zeros(rows, columns, dtype=torch.int32)
+        self._hidden = torch.zeros(rows)
+
+    def add(self, weights: Tensor, hidden: tuple[int, ...]) -> None:
+        self._sum += weights.sum(dim=0)
+        self._hidden += weights[:, :, list(hidden)].sum(dim=(0, 2))
+        for head in weights:
+            self._best.masked_fill_(head > self._most, self._count)
+            torch.maximum(self._most, head, out=self._most)
+            self._count += 1
+
+    def largest(self) -> Strongest:
         # Of the largest of many heads nothing adds up, so nothing can be missing either.
-        pooled = strongest(most, (), best.long())
-        largest.append(replace(pooled, hidden=mean.hidden, totals=np.zeros(len(rows))))
-        means.append(mean)
-    group.largest, group.mean = joined(largest), joined(means)
-    return {layer.name: by_head(parts[layer.name], len(layer.heads)) for layer in group.layers}
+        found = strongest(self._most, (), self._best.long())
+        return replace(found, hidden=self._mass(), totals=np.zeros(len(found.hidden)))
+
+    def total(self) -> Strongest:
+        return replace(strongest(self._sum, (), exact=True), hidden=self._mass())
+
+    def _mass(self) -> UInt16[np.ndarray, " row"]:
+        """On hidden columns, the mean over heads."""
+        return in_units(self._hidden / self._count).clip(max=65535).astype(np.uint16)
+
+
+class _LayerRows:
+    """The rows of one layer: of each head, and of its heads as one."""
+
+    def __init__(self, layer: Layer) -> None:
+        self._layer = layer
+        self._heads: list[Strongest] = []
+        self._largest: list[Strongest] = []
+        self._total: list[Strongest] = []
+
+    def add(self, weights: Tensor, hidden: tuple[int, ...]) -> None:
+        self._heads.append(strongest(weights.flatten(0, 1), hidden))
+        if len(weights) > 1:
+            pooled = _Pooled(*weights.shape[1:])
+            pooled.add(weights, hidden)
+            self._largest.append(pooled.largest())
+            self._total.append(pooled.total())
+
+    def by_name(self) -> dict[str, Strongest]:
+        name = self._layer.name
+        rows = {name: by_head(self._heads, len(self._layer.heads))}
+        if self._largest:
+            rows |= {f"{name}-max": joined(self._largest), f"{name}-sum": joined(self._total)}
+        return rows
+
+
+def union_band(group: Group) -> dict[str, list[int]] | None:
+    """The columns that some layer of the group lets each row see; None where they are no run."""
+    bands = [layer.band for layer in group.layers]
+    low, high = bands[0]["low"] if bands[0] else [], bands[0]["high"] if bands[0] else []
+    for band in bands:
+        if band is None or any(
+            a[0] > b[1] or b[0] > a[1]
+            for a, b in zip(
+                zip(low, high, strict=True),
+                zip(band["low"], band["high"], strict=True),
+                strict=True,
+            )
+        ):
+            return None
+        low, high = list(map(min, low, band["low"])), list(map(max, high, band["high"]))
+    return {"low": low, "high": high}
 
 
 def _ends(group: Group) -> list[int]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,17 +67,30 @@ def add_predictions(blocks: Blocks, look: Look, budget: int = BUDGET) -> dict[st
     """Put the predictions and the lens of a look into a page; None where there are none."""
     if not has_predictions(look):
         return None
-    loaded, passage, source = readable(look)
-    words = marks_of(passage, len(passage), words=True)
-    marks = lens_words(loaded, words, look.chosen_word)
+    loaded, passage, _ = readable(look)
     try:
-        with BlockStates(loaded, [mark.tokens[-1] for mark in marks]) as states:
-            final = final_states(loaded, passage, source)
+        final, lens = _states_and_lens(look)
         meta = _add_logits(blocks, loaded, passage, final, budget)
-        meta["lens"] = _add_lens(blocks, lens_at(loaded, passage, marks, states), marks != words)
+        meta["lens"] = _add_lens(blocks, *lens())
     except ClearheadError as error:  # the page has everything else
         return {"missing": f"There are no predictions: {error}"}
     return meta
+
+
+def add_lens(blocks: Blocks, look: Look) -> dict[str, Any]:
+    """Put the lens of a look into a page, without its predictions."""
+    _, lens = _states_and_lens(look)
+    return _add_lens(blocks, *lens())
+
+
+def _states_and_lens(look: Look) -> tuple[Tensor, Callable[[], tuple[Lens, bool]]]:
+    """Run the model; its final states, and what gives the lens and whether it is of some words."""
+    loaded, passage, source = readable(look)
+    words = marks_of(passage, len(passage), words=True)
+    marks = lens_words(loaded, words, look.chosen_word)
+    with BlockStates(loaded, [mark.tokens[-1] for mark in marks]) as states:
+        final = final_states(loaded, passage, source)
+    return final, lambda: (lens_at(loaded, passage, marks, states), marks != words)
 
 
 def lens_words(loaded: Loaded, marks: tuple[Mark, ...], chosen: int) -> tuple[Mark, ...]:
@@ -91,9 +105,7 @@ def _add_logits(
     blocks: Blocks, loaded: Loaded, passage: Passage, states: Tensor, budget: int
 ) -> dict[str, Any]:
     positions, came = len(passage), came_ids(loaded, passage)
-    vocab = loaded.config.vocab
-    if loaded.tokenizer is not None:
-        vocab = min(vocab, loaded.tokenizer.size)
+    vocab = vocabulary(loaded)
     kept = min(KEPT, vocab, max(LEAST, int(budget / CHARACTERS / positions)))
     several = positions * vocab * len(TEMPERATURES) <= EXPONENTIALS
     temperatures = TEMPERATURES if several or kept == vocab else (1.0,)
@@ -101,7 +113,31 @@ def _add_logits(
         kept_logits(logits.float(), came[start : start + len(logits)], kept, temperatures)
         for start, logits in logit_chunks(loaded, states)
     ]
-    numbers = {name: torch.cat([getattr(part, name) for part in found]) for name in FIELDS}
+    return logits_meta(blocks, loaded, passage, joined_logits(found), temperatures)
+
+
+def vocabulary(loaded: Loaded) -> int:
+    """The number of tokens that can be predicted: some models have more entries than that."""
+    vocab = loaded.config.vocab
+    return vocab if loaded.tokenizer is None else min(vocab, loaded.tokenizer.size)
+
+
+def joined_logits(parts: Sequence[KeptLogits]) -> KeptLogits:
+    """What is kept of consecutive positions, as one."""
+    return KeptLogits(*(torch.cat([getattr(part, name) for part in parts]) for name in FIELDS))
+
+
+def logits_meta(
+    blocks: Blocks,
+    loaded: Loaded,
+    passage: Passage,
+    found: KeptLogits,
+    temperatures: tuple[float, ...],
+) -> dict[str, Any]:
+    """Put what is kept of the logits at all positions of a text into a page."""
+    positions, came = len(passage), came_ids(loaded, passage)
+    vocab, kept = vocabulary(loaded), found.ids.shape[1]
+    numbers = {name: getattr(found, name) for name in FIELDS}
     table = np.unique([*numbers["ids"].flatten().tolist(), *(id for id in came if id != NONE)])
     places = [NO_TOKEN if id == NONE else int(np.searchsorted(table, id)) for id in came]
     arrays = [
@@ -127,7 +163,7 @@ def _add_logits(
     }
 
 
-FIELDS = ("ids", "logits", "after", "rests", "came", "ranks")
+FIELDS = ("ids", "logits", "after", "rests", "came", "ranks")  # in the order of KeptLogits
 
 
 def kept_logits(

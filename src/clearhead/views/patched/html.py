@@ -9,7 +9,8 @@ from jaxtyping import Float
 
 from clearhead.explain.patched.patch_map import PatchMap
 from clearhead.views.escape import markup_text
-from clearhead.views.page.html import style
+from clearhead.views.page.files import style
+from clearhead.views.page.static import header, script
 from clearhead.views.patched.text import (
     HEADS,
     TITLES,
@@ -23,21 +24,22 @@ from clearhead.views.why.html import colour_class, in_frame
 from clearhead.views.why.text import signed
 
 
-def patch_page(found: PatchMap) -> str:
-    """The whole file."""
+def patch_page(found: PatchMap, *, framed: bool = False) -> str:
+    """The whole file; in the frame of a notebook it has no script."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>clearhead – {markup_text(headline(found))}</title>"
         f"<style>{style('why.css')}</style>"
-        f'</head><body class="why-page">\n{_body(found)}\n</body></html>\n'
+        f'</head><body class="why-page" data-static>\n{_body(found)}\n'
+        f"{'' if framed else script()}</body></html>\n"
     )
 
 
 def patch_frame(found: PatchMap, still: str) -> str:
     """The page in a frame of its own, for a notebook; ``still`` where frames are lost."""
-    return in_frame(patch_page(found), still, "clearhead: patch map")
+    return in_frame(patch_page(found, framed=True), still, "clearhead: patch map")
 
 
 def _body(found: PatchMap) -> str:
@@ -52,9 +54,8 @@ def _body(found: PatchMap) -> str:
     title = f"Heads: each alone, at all words; the darkest is {largest:.2f}"
     heads = _map(found, title, names, found.heads.T, largest)
     notes = "".join(f"<li>{markup_text(note)}</li>" for note in (proof_text(found), *found.notes))
-    model = f" · {markup_text(found.model)}" if found.model else ""
     return (
-        f'<main class="why"><header class="quiet"><b>clearhead</b>{model}</header>'
+        f'<main class="why">{header("patching", found.model)}'
         f"<h1>{markup_text(headline(found))}</h1>{_texts(found)}"
         f"<p>{markup_text(summary(found))}</p>"
         '<p class="quiet">Layers across. Blue brings the other text\'s answer (1 is all of it), '

@@ -35,7 +35,7 @@ def patch_parts(found: PatchMap, width: int) -> Iterator[RenderableType]:
         yield Text.assemble((f"  {name:<6}", QUIET), cut(text, width - 9))
         yield Text(f"        → {cut(said, width - 11)}", style=FOR)
     yield Text()
-    yield Text(f"  {cut(headline(found), width - 3)}", style="bold")
+    yield indented(headline(found), Style(bold=True))
     yield indented(summary(found), Style())
     columns = shown_columns(found)
     labels = [found.label(column) for column in columns]

@@ -12,7 +12,8 @@ from clearhead.explain.roles.examples import Example
 from clearhead.explain.roles.judging import Role
 from clearhead.explain.roles.roles import Roles
 from clearhead.views.escape import markup_text
-from clearhead.views.page.html import style
+from clearhead.views.page.files import style
+from clearhead.views.page.static import header, script
 from clearhead.views.roles.text import (
     CAUTION,
     HEADINGS,
@@ -23,10 +24,14 @@ from clearhead.views.roles.text import (
     example_pieces,
     listed_roles,
     percent,
+    plain_role,
+    resting_heads,
+    role_groups,
     row,
     signs,
 )
 
+FIRST_SHOWN = 4  # heads of a role that are not behind a click
 SHADES = 5  # of a cell, by the accuracy of its head
 FRAME = "clearhead-roles"
 
@@ -39,7 +44,8 @@ def roles_page(roles: Roles, *, framed: bool = False) -> str:
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>clearhead – {markup_text(roles.title)}</title><style>{style('roles.css')}</style>"
-        f'</head><body class="roles-page">\n{_body(roles)}\n</body></html>\n'
+        f'</head><body class="roles-page" data-static>\n{_body(roles)}\n'
+        f"{'' if framed else script()}</body></html>\n"
     )
 
 
@@ -62,13 +68,17 @@ def roles_frame(roles: Roles, still: str) -> str:
 def _body(roles: Roles) -> str:
     totals, anchors = roles.tally.totals, _anchors(roles)
     notes = "".join(f"<li>{markup_text(note)}</li>" for note in (*roles.notes, CAUTION))
-    letters = signs(roles)
-    found = "".join(
-        _role(roles, role, letters[role.property], anchors[role.head, role.property])
-        for role in listed_roles(roles)
-    )
+    found = "".join(_group(roles, name, group, anchors) for name, group in role_groups(roles))
+    resting = resting_heads(roles)
+    if resting:
+        found += (
+            f'<section class="group"><h2>Resting <small>{len(resting)} heads</small></h2>'
+            f'<p class="quiet">They attend mostly to the first or special tokens, and have no role '
+            f"in this text: {markup_text(', '.join(resting))}.</p></section>"
+        )
     return (
-        f'<main class="roles"><h1>{markup_text(roles.title)}</h1>'
+        f'<main class="roles">{header("what each head does", roles.model)}'
+        f"<h1>{markup_text(roles.title)}</h1>"
         f'<p class="quiet">{totals["sentences"]:,} sentences, {totals["tokens"]:,} tokens. One '
         "half finds a role, the other confirms it: these are its numbers.</p>"
         f'<div class="side">{_map(roles, anchors)}<section class="list">{_heading()}'
@@ -101,7 +111,38 @@ def _map(roles: Roles, anchors: dict[tuple[str, str], str]) -> str:
         f'<nav id="map" aria-label="all heads"><div class="scroll"><table class="map">'
         f'{"".join(lines)}</table></div><p class="quiet">Layers down, heads across. A letter is a '
         "role; a stronger colour is a higher accuracy; a click shows the evidence. "
-        f"{SINK_NOTE}</p></nav>"
+        f"{SINK_NOTE}</p>{_legend(roles)}</nav>"
+    )
+
+
+def _legend(roles: Roles) -> str:
+    """What each letter of the map means, beside it."""
+    letters = signs(roles)
+    items = "".join(
+        f'<li><b class="sign">{markup_text(letters[name])}</b> '
+        f'<a href="#{_group_anchor(letters[name])}">{markup_text(plain_role(name))}</a> '
+        f'<span class="quiet">{len(group)}</span></li>'
+        for name, group in role_groups(roles)
+    )
+    return f'<ul class="legend" aria-label="what the letters mean">{items}</ul>'
+
+
+def _group_anchor(letter: str) -> str:
+    return f"group-{ord(letter)}"
+
+
+def _group(roles: Roles, name: str, group: list[Role], anchors: dict[tuple[str, str], str]) -> str:
+    """One role: its heads, the best first; of many the rest behind a click."""
+    letter = signs(roles)[name]
+    drawn = [_role(roles, role, letter, anchors[role.head, role.property]) for role in group]
+    best, rest = "".join(drawn[:FIRST_SHOWN]), "".join(drawn[FIRST_SHOWN:])
+    more = len(group) - FIRST_SHOWN
+    if rest:
+        rest = f'<details class="more"><summary>{more} more heads</summary>{rest}</details>'
+    many = f"{len(group)} head{'s' * (len(group) > 1)}"
+    return (
+        f'<section class="group" id="{_group_anchor(letter)}"><h2>{markup_text(plain_role(name))} '
+        f"<small>{many}</small></h2>{best}{rest}</section>"
     )
 
 
@@ -110,7 +151,9 @@ def _cell(cell: Cell, anchors: dict[tuple[str, str], str]) -> str:
         label = markup_text(f"{cell.head}: no role found")
         return f'<td title="{label}">{markup_text(cell.sign)}</td>'
     accuracy = cell.role.confirmed.accuracy
-    label = markup_text(f"{cell.head}: {cell.role.property}, accuracy {percent(accuracy)}")
+    label = markup_text(
+        f"{cell.head}: {plain_role(cell.role.property)}, accuracy {percent(accuracy)}"
+    )
     return (
         f'<td class="shade-{min(SHADES - 1, int(SHADES * accuracy))}">'
         f'<a href="#{anchors[cell.head, cell.role.property]}" title="{label}" '

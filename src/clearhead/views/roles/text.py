@@ -16,6 +16,69 @@ SINK_NOTE = "· attends mostly to the first or special tokens (attention sink)."
 CAUTION = "Attention shows where a head looks; by itself it is not an explanation of the model."
 
 
+# Tags of Universal Dependencies in plain words.
+PLAIN = {
+    "ADJ": "adjectives", "ADP": "prepositions", "ADV": "adverbs", "AUX": "auxiliary verbs",
+    "CCONJ": "words such as and, or", "DET": "articles", "INTJ": "interjections", "NOUN": "nouns",
+    "NUM": "numbers", "PART": "words such as to, not", "PRON": "pronouns", "PROPN": "names",
+    "PUNCT": "punctuation", "SCONJ": "words such as that, if", "SYM": "symbols", "VERB": "verbs",
+    "X": "other words",
+}  # fmt: skip
+PLAIN_RELATIONS = {
+    "acl": "clause", "advcl": "clause", "advmod": "adverb", "amod": "adjective",
+    "appos": "second name", "aux": "auxiliary verb", "case": "preposition",
+    "cc": "word such as and, or", "ccomp": "clause", "compound": "part of a compound",
+    "conj": "second part after and, or", "cop": "form of be",
+    "csubj": "clause as its subject", "det": "article", "expl": "empty it or there",
+    "fixed": "next word of a fixed phrase", "flat": "rest of a name", "iobj": "indirect object",
+    "mark": "word such as that, if", "nmod": "noun that describes it", "nsubj": "subject",
+    "nummod": "number", "obj": "object", "obl": "noun with a preposition", "parataxis": "clause",
+    "punct": "punctuation mark", "xcomp": "verb that completes it",
+}  # fmt: skip
+PLAIN_NAMES = {
+    "itself": "the word itself", "previous token": "the word before",
+    "2 before": "two words before", "next token": "the word after", "2 after": "two words after",
+    "same token": "the same word, earlier", "induction": "what followed the last time",
+    "coreference": "who is meant", "rarest word": "the rarest word",
+}  # fmt: skip
+MARKS = frozenset({"every PUNCT", "punctuation", "delimiter"})  # roles that stand apart
+
+
+def plain_role(name: str) -> str:
+    """A role in plain words, its tag behind: "every VERB" is "verbs (every VERB)"."""
+    plain = PLAIN_NAMES.get(name) or PLAIN.get(name.removeprefix("every "))
+    start, arrow, end = name.partition(" → ")
+    if arrow and start == "head":
+        plain = _relation("from a word to its {}", end)
+    elif arrow and end == "head":
+        plain = _relation("from {} to the word that it belongs to", start)
+    return f"{plain} ({name})" if plain is not None else name
+
+
+def _relation(said: str, name: str) -> str | None:
+    """A dependency relation in plain words; subtypes (nsubj:pass) as their type."""
+    plain = PLAIN_RELATIONS.get(name.partition(":")[0])
+    if plain is None:
+        return None
+    article = "an" if plain[0] in "aeiou" else "a"
+    return said.format(f"{article} {plain}" if said.startswith("from {}") else plain)
+
+
+def role_groups(roles: Roles) -> list[tuple[str, list[Role]]]:
+    """The roles of the table by property: the best first, punctuation at the end."""
+    groups: dict[str, list[Role]] = {}
+    for role in listed_roles(roles):
+        groups.setdefault(role.property, []).append(role)
+    return sorted(groups.items(), key=lambda one: one[0] in MARKS)
+
+
+def resting_heads(roles: Roles) -> list[str]:
+    """Heads that attend mostly to the first or special tokens, and have no role."""
+    return [
+        cell.head for row in cells(roles) for cell in row if cell.role is None and cell.sign == SINK
+    ]
+
+
 @dataclass(frozen=True)
 class Cell:
     """One head of the picture: its letter, its role, and how often it attends to sink tokens."""

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from clearhead.explain.difference import CellChange, Difference, HeadChange, WordChange
+from clearhead.explain.difference import (
+    CellChange,
+    Difference,
+    HeadChange,
+    HeadMaps,
+    WordChange,
+)
 from clearhead.views.shown.base import Shown
 
 
@@ -48,3 +54,28 @@ class ShownDifference(Shown[Difference]):
     def notes(self) -> tuple[str, ...]:
         """Remarks on the comparison, as sentences."""
         return self.insight.notes
+
+    @property
+    def pictures(self) -> HeadMaps | None:
+        """The head with the largest change, on both sides; None for long texts."""
+        return self.insight.pictures
+
+    @property
+    def models(self) -> tuple[str, str]:
+        """The names of the two models; "" where they are not known."""
+        return self.insight.models
+
+    @property
+    def maps(self) -> tuple[HeadMaps, ...]:
+        """The maps of the most changed heads, before and after; none for long texts."""
+        return self.insight.maps
+
+    @property
+    def rows(self) -> tuple[tuple[int, int], ...]:
+        """The places of the words that look, before and after, that are compared."""
+        return self.insight.rows
+
+    @property
+    def columns(self) -> tuple[tuple[int, int], ...]:
+        """The places of the words that are looked at, before and after, that are compared."""
+        return self.insight.columns

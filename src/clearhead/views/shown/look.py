@@ -8,7 +8,7 @@ from typing import overload
 from torch import Tensor
 
 from clearhead.checkpoints.load import Loaded
-from clearhead.explain.generated import GeneratedToken
+from clearhead.explain.generated import GeneratedText, GeneratedToken
 from clearhead.explain.layer_group import LayerGroup
 from clearhead.explain.lens import lens_of
 from clearhead.explain.long_map import long_map
@@ -51,7 +51,10 @@ class ShownLook(Shown[Look]):
         return ShownHead(self.insight.alignment())
 
     def map(self, head: str | None = None, *, size: int = 512) -> ShownHead:
-        """A head's map of a text of any length, in at most size × size cells."""
+        """A head's map of a text of any length, in at most size × size cells.
+
+        Its page opens with the whole map and zooms down to single weights.
+        """
         return ShownHead(long_map(self.insight, head, size=size))
 
     def steps(self, head: str | None = None, word: int | str | None = None) -> ShownSteps:
@@ -123,6 +126,15 @@ class ShownLook(Shown[Look]):
     def text(self) -> str:
         """The text that was read (and written); of an encoder-decoder that of its decoder."""
         return self.insight.text
+
+    @property
+    def written(self) -> GeneratedText | None:
+        """The text with the tokens that the model wrote after it; None if it wrote none."""
+        return self.insight.written
+
+    def is_short(self, layer: str) -> bool:
+        """True if all weights of the layer's group are kept once they have been computed."""
+        return self.insight.is_short(layer)
 
     @property
     def source_text(self) -> str | None:

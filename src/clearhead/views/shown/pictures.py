@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
-from clearhead.explain.pictures import Aids, Gallery, HeadPicture, Mark, Source, WordPicture
+from clearhead.explain.pictures import Aids, Gallery, HeadPicture, Mark, Pool, Source, WordPicture
 from clearhead.views.shown.base import Shown
 
 
@@ -69,6 +69,31 @@ class ShownHead(Shown[HeadPicture]):
         """Stated aids and caveats, as sentences."""
         return self.insight.notes
 
+    @property
+    def pooled(self) -> Pool | None:
+        """How several heads became one picture; None: it is one head."""
+        return self.insight.pooled
+
+    @property
+    def per_cell(self) -> int:
+        """Tokens a side that share a cell, in the map of a long text."""
+        return self.insight.per_cell
+
+    @property
+    def text(self) -> str:
+        """The text that was read."""
+        return self.insight.text
+
+    @property
+    def model(self) -> str:
+        """The name of the model; "" where it is not known."""
+        return self.insight.model
+
+    @property
+    def zoom(self) -> object:
+        """Every single weight of the map of a long text, for its page; None of other pictures."""
+        return self.insight.zoom
+
 
 class ShownWord(Shown[WordPicture]):
     """Where one word looks: over all heads, or in one."""
@@ -122,6 +147,26 @@ class ShownWord(Shown[WordPicture]):
     def notes(self) -> tuple[str, ...]:
         """Stated aids and caveats, as sentences."""
         return self.insight.notes
+
+    @property
+    def beyond(self) -> tuple[float, ...]:
+        """For each n, what all sources but the first n have together."""
+        return self.insight.beyond
+
+    @property
+    def own(self) -> int | None:
+        """The column of the word itself; None in cross-attention."""
+        return self.insight.own
+
+    @property
+    def pooled(self) -> str:
+        """The heads together, "mean of all 270 heads"; "" for one head."""
+        return self.insight.pooled
+
+    @property
+    def model(self) -> str:
+        """The name of the model; "" where it is not known."""
+        return self.insight.model
 
 
 class ShownGallery(Shown[Gallery]):

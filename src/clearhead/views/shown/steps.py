@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clearhead.explain.head_outputs import HeadOutputs
-from clearhead.explain.step_table import Sink, StepRow, StepTable, Vector
+from clearhead.explain.step_table import Queries, Sink, StepRow, StepTable, Vector
 from clearhead.trace.proof import LayerProof
 from clearhead.views.shown.base import Shown
 
@@ -80,3 +80,13 @@ class ShownSteps(Shown[StepTable]):
     def has_bias(self) -> bool:
         """True if something is added to the scores."""
         return self.insight.has_bias
+
+    @property
+    def model(self) -> str:
+        """The name of the model; "" in a worked example."""
+        return self.insight.model
+
+    @property
+    def queries(self) -> Queries | None:
+        """A function that returns the tables of every query; None for a long text."""
+        return self.insight.queries

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from clearhead.explain.pictures import HeadPicture, Mark
+from clearhead.views.numbers import measure_text, weight_text
 from clearhead.views.svg.parts import (
     ACCENT,
     INK,
@@ -55,7 +56,7 @@ def draw_head(picture: HeadPicture) -> str:
         anchor="middle",
     )  # fmt: skip
     below = above + height + 22
-    draw_scale(drawing, left, below, most, picture.aids.colour)
+    draw_scale(drawing, left, below, most, picture.aids.colour, measure_text(picture.aids.measure))
     below = _draw_key(drawing, picture, left + 270, below)
     below = draw_notes(drawing, picture.notes, MARGIN, below + 28, whole - 2 * MARGIN)
     return drawing.svg(whole, below + 8, f"Attention of {picture.head}")
@@ -97,7 +98,7 @@ def _draw_cells(
         weight = float(weights[row, column])
         if cell >= NUMBERED and weight >= 0.005 and visible:
             middle = x + (cell - 1) / 2
-            number = f"{weight:.2f}".removeprefix("0")
+            number = weight_text(weight).removeprefix("0")
             drawing.text(
                 middle,
                 y + cell / 2 + 4,

@@ -15,7 +15,9 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Float, UInt8
 
+from clearhead.explain.pictures import LOG_DECADES
 from clearhead.views.escape import markup_text
+from clearhead.views.numbers import weight_text
 
 # The light colours of page/assets/colours.css; a test compares them.
 INK, QUIET, LINE, PAPER, ACCENT = "#1b1d24", "#5f6470", "#e3e3df", "#ffffff", "#3a55c8"
@@ -127,10 +129,10 @@ def ink_on(share: Number) -> str:
 def shares_of(
     weights: Float[np.ndarray, "*shape"], most: float, colour: str
 ) -> Float[np.ndarray, "*shape"]:
-    """The strength of each weight's colour, 0 to 1: linear, or logarithmic over four decades."""
+    """The strength of each weight's colour, 0 to 1: linear, or logarithmic."""
     if colour == "log":
         logs = np.log10(np.maximum(weights, 1e-12) / max(most, 1e-4))
-        return np.asarray(np.clip(logs / 4 + 1, 0, 1), dtype=np.float32)
+        return np.asarray(np.clip(logs / LOG_DECADES + 1, 0, 1), dtype=np.float32)
     return np.asarray(weights / most if most > 0 else np.zeros_like(weights), dtype=np.float32)
 
 
@@ -180,15 +182,17 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def draw_scale(drawing: Drawing, x: Number, y: Number, most: float, colour: str) -> None:
+def draw_scale(
+    drawing: Drawing, x: Number, y: Number, most: float, colour: str, measure: str = "weight"
+) -> None:
     """The colour scale with its ends."""
-    low = f"{max(most, 1e-4) / 10_000:.2g}" if colour == "log" else "0"
+    low = f"{max(most, 1e-4) / 10**LOG_DECADES:.2g}" if colour == "log" else "0"
     drawing.text(x, y + 10, low, size=12, fill=QUIET)
     start = x + text_width(low, 12) + 6
     steps = 40
     for step in range(steps):
         drawing.rect(start + step * 3, y, 3.3, 11, colour_at(step / (steps - 1)))
-    end = f"{most:.2f}  weight{' (log)' if colour == 'log' else ''}"
+    end = f"{weight_text(most)}  {measure}{' (log)' if colour == 'log' else ''}"
     drawing.text(start + steps * 3 + 6, y + 10, end, size=12, fill=QUIET)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clearhead.explain.pictures import Mark, WordPicture
+from clearhead.views.numbers import weight_text
 from clearhead.views.svg.parts import (
     ACCENT,
     INK,
@@ -45,7 +46,7 @@ class Box:
 def draw_word(picture: WordPicture) -> str:
     """The whole picture."""
     drawing = Drawing()
-    own = _own_column(picture)
+    own = picture.own
     boxes, bottom = _placed(picture, own, MARGIN + 130)
     by_column = {box.column: box for box in boxes if box.column is not None}
     if own is None:
@@ -64,18 +65,7 @@ def draw_word(picture: WordPicture) -> str:
 
 def _title(picture: WordPicture) -> str:
     word = shortened(picture.mark.text, 24)
-    return f"Where “{word}” looks: {picture.head or f'{picture.aids.pool} over all heads'}"
-
-
-def _own_column(picture: WordPicture) -> int | None:
-    """The column of the word itself; None where it is of another text."""
-    mark = picture.mark
-    for column, other in enumerate(picture.marks):
-        if (other.text, other.start, other.end) == (mark.text, mark.start, mark.end) and (
-            mark.start < mark.end or column == picture.row
-        ):
-            return column
-    return None
+    return f"Where “{word}” looks: {picture.head or picture.pooled}"
 
 
 def _salient_columns(picture: WordPicture) -> list[int]:
@@ -138,7 +128,7 @@ def _draw_words(drawing: Drawing, picture: WordPicture, boxes: list[Box], start:
             drawing.frame(box.x - box.width / 2 - 1, box.y - 19, box.width + 2, 28, INK, 7)
         drawing.text(box.x, box.y, box.text, size=SIZE, anchor="middle", fill=fill)
         if box.column in numbered and float(strengths[box.column]) >= 0.005:
-            number = f"{float(strengths[box.column]):.2f}"
+            number = weight_text(float(strengths[box.column]))
             drawing.text(box.x, box.y + 22, number, size=11, anchor="middle", fill=QUIET)
 
 
@@ -181,13 +171,13 @@ def _draw_bars(drawing: Drawing, picture: WordPicture, y: float) -> float:
         drawing.text(MARGIN + 130, y, shortened(source.mark.text, 18), anchor="end")
         drawing.rect(MARGIN + 142, y - 9, 380, 9, MASKED, 4.5)
         drawing.rect(MARGIN + 142, y - 9, max(2.0, 380 * min(1.0, strength)), 9, ACCENT, 4.5)
-        drawing.text(MARGIN + 534, y, f"{strength:.2f}")
-        if picture.head is None:
-            drawing.text(MARGIN + 580, y, f"strongest in {source.head}", size=12, fill=QUIET)
+        drawing.text(MARGIN + 534, y, weight_text(strength))
+        if picture.head is None and picture.aids.pool == "max":
+            drawing.text(MARGIN + 580, y, f"in {source.head}", size=12, fill=QUIET)
         y += 24
     if picture.hidden and picture.hidden_mass >= 0.005:
         mean = "" if picture.head else ", the mean over heads"
-        hidden = f"{picture.hidden_mass:.2f} on hidden words{mean}"
+        hidden = f"{weight_text(picture.hidden_mass)} on hidden words{mean}"
         drawing.text(MARGIN + 142, y, hidden, size=12, fill=QUIET)
         y += 20
     return y

@@ -18,8 +18,12 @@ LABEL = 18
 
 def difference_parts(difference: Difference, width: int) -> Iterator[RenderableType]:
     """The two, the heads and words that changed most, and the strongest single changes."""
-    yield Text.assemble(("  before  ", QUIET), cut(difference.before, width - 11))
-    yield Text.assemble(("  after   ", QUIET), cut(difference.after, width - 11))
+    models = difference.models if len(set(difference.models)) > 1 else ("", "")
+    for name, text, model in zip(
+        ("before", "after"), (difference.before, difference.after), models, strict=True
+    ):
+        said = f"{text} ({model})" if model and model != text else text
+        yield Text.assemble((f"  {name:<8}", QUIET), cut(said, width - 11))
     for name, words in (("gone", difference.gone), ("new", difference.new)):
         if words:
             yield Text.assemble((f"  {name:<8}", QUIET), cut(" ".join(words), width - 11))
@@ -28,7 +32,7 @@ def difference_parts(difference: Difference, width: int) -> Iterator[RenderableT
     yield Text(f"    {padded('word → word', 2 * LABEL)}  head     before  after", style=QUIET)
     for change in difference.changes[:SHOWN]:
         looks = f"{_pair(change.row, change.other_row)} → "
-        looks += _pair(change.column, change.other_column)
+        looks += change.column_text
         line = f"    {padded(looks, 2 * LABEL)}  {change.head:<8} "
         line += f"{weight_text(change.before):>6} {weight_text(change.after):>6}  "
         yield Text(line).append(*_signed(change.after - change.before))
@@ -62,4 +66,4 @@ def _pair(before: Mark, after: Mark) -> str:
 
 
 def _signed(change: float) -> tuple[str, str]:
-    return f"{'+' if change > 0 else '−'}{abs(change):.2f}", "bold"
+    return f"{'+' if change > 0 else '−'}{weight_text(abs(change))}", "bold"

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text
 
-from clearhead.explain.pictures import HeadPicture
-from clearhead.views.numbers import weight_text
+from clearhead.explain.pictures import LOG_DECADES, HeadPicture
+from clearhead.views.numbers import measure_text, weight_text
 from clearhead.views.terminal.parts import QUIET, cut, indented, ink, level, padded, shade
 
 LABEL = 12  # cells of a row's word
@@ -79,9 +79,11 @@ def _legend(picture: HeadPicture, largest: float) -> Text:
     legend = Text("    ", style=QUIET)
     for number, sign in enumerate("░▒▓█", 1):
         share = number / 4
-        top = share if picture.aids.colour == "linear" else 10 ** ((share - 1) * 3)
+        top = share if picture.aids.colour == "linear" else 10 ** ((share - 1) * LOG_DECADES)
         shown = weight_text(top * largest) if share == top else f"{top * largest:.1g}"
         legend.append(f"{sign} ≤ {shown}  ")
     if not picture.visible.all():
-        legend.append("· masked")
+        legend.append("· masked  ")
+    if picture.aids.measure != "weight":
+        legend.append(measure_text(picture.aids.measure))
     return legend

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from clearhead.explain.generated import GeneratedToken
 from clearhead.explain.look import Look
-from clearhead.explain.pictures import WordPicture
+from clearhead.explain.pictures import WordPicture, headline_of
 from clearhead.views.numbers import weight_text
 from clearhead.views.terminal.gallery import salience_grid
 from clearhead.views.terminal.heatmap import heatmap
@@ -30,7 +30,7 @@ def look_parts(look: Look, width: int) -> Iterator[RenderableType]:
         yield Text.assemble(("  read     ", QUIET), cut(look.source_text, width - 12))
         yield Text.assemble(("  written  ", QUIET), cut(look.text, width - 12))
     yield Text()
-    yield _headline(picture, look.chosen_head)
+    yield from _headline(picture, look.chosen_head)
     yield Text()
     yield from sentence(picture, width)
     yield Text()
@@ -51,17 +51,22 @@ def _title(look: Look) -> str:
     return f"{cut(Path(look.name).name, 40)} · {size}" if look.name else size
 
 
-def _headline(picture: WordPicture, head: str) -> Text:
-    line = Text("  ")
-    line.append(f"“{cut(picture.mark.text, 24)}”", style=ACCENT)
-    others = [s for s in picture.sources if s.mark != picture.mark] or list(picture.sources)
-    if others:
-        line.append(" looks most at ")
-        line.append(f"“{cut(others[0].mark.text, 24)}”", style=ACCENT)
-        line.append(f" ({weight_text(others[0].weight)})")
-    else:
+def _headline(picture: WordPicture, head: str) -> Iterator[Text]:
+    found, line = headline_of(picture), Text("  ")
+    if found.rests is not None:
+        average = "" if picture.head else " on average"
+        hidden = f"“{cut(found.hidden, 24)}”"
+        line.append(f"{weight_text(found.rests)} rests{average} on {hidden} (hidden); of the rest")
+        yield line
+        line = Text("  ")
+    line.append(f"“{cut(found.word, 24)}”", style=ACCENT)
+    if found.source is None:
         line.append(" looks at nothing that is shown")
-    return line.append(f" in {_spelled(head)}")
+    else:
+        source = "itself" if found.itself else f"“{cut(found.source, 24)}”"
+        line.append(" looks most at ").append(source, style=ACCENT)
+        line.append(f" ({weight_text(found.weight)})")
+    yield line.append(f" in {_spelled(found.head or picture.pooled or head)}")
 
 
 def _spelled(head: str) -> str:
@@ -78,12 +83,15 @@ def _over_all(look: Look, width: int) -> Iterator[Text]:
     if not picture.sources:
         return
     count = sum(len(layer) for layer in look.saliences()[0])
-    yield Text(f"  Over all {count} heads it looks most at", style="bold")
+    pool = look.aids.pool
+    how = "" if pool == "max" else f" (the {pool})"
+    yield Text(f"  Over all {count} heads{how} it looks most at", style="bold")
     line = Text("   ")
     for source in picture.sources[:OVER_ALL]:
         if source.weight < LEAST:
             break
-        part = f" {cut(source.mark.text, 16)} {weight_text(source.weight)} {source.head} ·"
+        where = f" {source.head}" if pool == "max" else ""
+        part = f" {cut(source.mark.text, 16)} {weight_text(source.weight)}{where} ·"
         if line.cell_len + len(part) > width:
             yield line
             line = Text("   ")
@@ -129,7 +137,8 @@ def _written(tokens: tuple[GeneratedToken, ...], width: int) -> Iterator[Rendera
 
 def _small_print(look: Look, picture: WordPicture) -> Iterator[RenderableType]:
     yield indented(f"Why this: {look.why}.")
-    if any(source.value_weight is not None for source in picture.sources):
+    weighted = look.aids.measure == "weight"
+    if weighted and any(source.value_weight is not None for source in picture.sources):
         yield indented("·‖v‖: the weight times the length of v, as a share of the row.")
     for note in picture.notes:
         yield indented(note)

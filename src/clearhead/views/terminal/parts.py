@@ -18,7 +18,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-from clearhead.explain.pictures import Colour
+from clearhead.explain.pictures import LOG_DECADES, Colour
 from clearhead.visible import visible_lines, visible_text
 
 SHADES = " ░▒▓█"
@@ -26,7 +26,6 @@ HEIGHTS = " ▁▂▃▄▅▆▇█"
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 SHOWN_FROM = 0.05  # of the strongest: what is weaker is not drawn
 LEAST = 0.005  # a weight that would be shown as 0.00 is not listed
-DECADES = 3  # of logarithmic colours
 FAINT, STRONG = (107, 114, 128), (79, 116, 249)
 ACCENT = Style(color="#4f74f9", bold=True)  # STRONG
 QUIET = Style(dim=True)
@@ -75,11 +74,11 @@ class Drawn:
 
 
 def level(strength: float, largest: float, colour: Colour = "linear") -> float:
-    """The strength of a weight's colour, from 0 to 1: linear, or logarithmic over three decades."""
+    """The strength of a weight's colour, from 0 to 1: linear, or logarithmic."""
     if strength <= 0 or largest <= 0:
         return 0.0
     share = min(1.0, strength / largest)
-    return share if colour == "linear" else max(0.0, 1 + math.log10(share) / DECADES)
+    return share if colour == "linear" else max(0.0, 1 + math.log10(share) / LOG_DECADES)
 
 
 def shade(height: float, signs: str = SHADES) -> str:

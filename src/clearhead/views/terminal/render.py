@@ -53,7 +53,7 @@ def _head(picture: HeadPicture, width: int) -> Iterable[RenderableType]:
 
 
 def _word(picture: WordPicture, width: int) -> Iterable[RenderableType]:
-    where = f"in {picture.head}" if picture.head is not None else "over heads"
+    where = f"in {picture.head}" if picture.head is not None else f"over heads: {picture.pooled}"
     yield Text(f"  Where “{picture.mark.text}” looks {where}", style="bold")
     yield from word_parts(picture, width)
     yield from _notes(picture.notes)

@@ -17,7 +17,8 @@ from clearhead.views.terminal.parts import QUIET, bar, cut, indented, ink, level
 
 # Entries of a vector, and columns that are left out: the first that fits.
 LAYOUTS: tuple[tuple[int, tuple[str, ...]], ...] = (
-    (4, ()), (3, ()), (2, ()), (1, ()), (1, ("v",)), (1, ("v", "k")), (1, ("v", "k", "softmax·v")),
+    (8, ()), (6, ()), (4, ()), (3, ()), (2, ()), (1, ()), (1, ("v",)), (1, ("v", "k")),
+    (1, ("v", "k", "softmax·v")),
 )  # fmt: skip
 LONGEST = 14  # cells of a word
 MOST_ROWS = 16  # words; of a longer text the strongest
@@ -32,7 +33,11 @@ def step_parts(table: StepTable, width: int) -> Iterator[RenderableType]:
     if len(table.query) > QUERY_SHOWN:
         query.append(f"   ({len(table.query)} numbers, cut at …)")
     yield query
-    yield _fitting(table, width)
+    grid, left_out = _fitting(table, width)
+    yield grid
+    if left_out:
+        names = ", ".join(left_out)
+        yield indented(f"Left out at {width} columns: {names}. The page (--html) has them.")
     if table.outputs is not None:
         yield from _outputs(table.outputs, table.head, width)
     for note in table.notes:
@@ -41,13 +46,13 @@ def step_parts(table: StepTable, width: int) -> Iterator[RenderableType]:
         yield indented(str(table.proof))
 
 
-def _fitting(table: StepTable, width: int) -> Table:
+def _fitting(table: StepTable, width: int) -> tuple[Table, list[str]]:
     """The table with as many entries of its vectors as there is room for, or fewer columns."""
     for shown, left_out in LAYOUTS:
         grid = _grid(table, shown, left_out)
         if measure_renderables(WIDE, WIDE.options, [grid]).maximum <= width:
-            return grid
-    return grid
+            break
+    return grid, [name for name in _columns(table) if name in left_out]
 
 
 def _grid(table: StepTable, shown: int, left_out: tuple[str, ...]) -> Table:

@@ -11,7 +11,7 @@ from rich.style import Style
 from rich.text import Text
 
 from clearhead.explain.pictures import Mark, Source, WordPicture
-from clearhead.views.numbers import weight_text
+from clearhead.views.numbers import measure_text, weight_text
 from clearhead.views.terminal.parts import (
     ACCENT,
     HEIGHTS,
@@ -46,12 +46,11 @@ def sentence(picture: WordPicture, width: int) -> Iterator[Text]:
     largest = max(
         (float(s) for i, s in enumerate(picture.strengths) if i not in hidden), default=0.0
     )
-    own = _own_column(picture)
-    lines = list(_lines(picture.marks, width - 4))
-    lines, before, after = _around(lines, own, picture.sources)
-    if before:
-        yield Text("    …", style=QUIET)
-    for places in lines:
+    own = picture.own
+    for places in _around(list(_lines(picture.marks, width - 4)), own, picture.sources):
+        if places is None:
+            yield Text("    …", style=QUIET)
+            continue
         words, heights = Text("    "), Text("    ")
         for place in places:
             text = cut(picture.marks[place].text, LONGEST)
@@ -65,43 +64,41 @@ def sentence(picture: WordPicture, width: int) -> Iterator[Text]:
         if heights.plain.strip() and not _right_to_left(words.plain):
             heights.rstrip()
             yield heights
-    if after:
-        yield Text("    …", style=QUIET)
 
 
 def source_bars(picture: WordPicture, width: int) -> Iterator[Text]:
     """The strongest sources, each with its weight, weight·‖v‖ and a bar; the hidden mass last."""
     shown = [source for source in picture.sources[:BARS] if source.weight >= LEAST]
     label = max([cell_len(cut(source.mark.text, LONGEST)) for source in shown] + [6])
-    several = picture.head is None
-    values = any(source.value_weight is not None for source in shown)
-    heading = f"    {padded('', label)}  weight" + ("  ·‖v‖" if values else "")
-    yield Text(heading + ("  in head" if several else ""), style=QUIET)
-    taken = cell_len(heading) + (9 if several else 0)
+    several, named = picture.head is None, picture.head is None and picture.aids.pool == "max"
+    measure = measure_text(picture.aids.measure)
+    values = measure == "weight" and any(source.value_weight is not None for source in shown)
+    heading = f"    {padded('', label)}  {measure:>6}" + ("  ·‖v‖" if values else "")
+    yield Text(heading + ("  in head" if named else ""), style=QUIET)
+    taken = cell_len(heading) + (9 if named else 0)
     room = max(8, width - taken - 4)
     largest = max([source.weight for source in shown] + [picture.hidden_mass * (not several)] + [0])
     for source in shown:
-        yield _bar_line(source, label, values, several, room, largest)
-    rest = len(picture.sources) - len(shown)
-    left = sum(source.weight for source in picture.sources[len(shown) :])
+        yield _bar_line(source, label, values, named, room, largest)
+    rest, left = len(picture.sources) - len(shown), picture.beyond[len(shown)]
     if rest and left >= LEAST:
-        more = "" if several else f", together {weight_text(left)}"
+        more = "" if picture.aids.pool == "max" and several else f", together {weight_text(left)}"
         yield Text(f"    {rest} more word{'s' * (rest > 1)}{more}", style=QUIET)
     if picture.hidden:
         names = ", ".join(cut(picture.marks[place].text, 12) for place in picture.hidden[:3])
-        line = f"    {padded('hidden', label)}    {weight_text(picture.hidden_mass)}"
+        line = f"    {padded('hidden', label)}  {weight_text(picture.hidden_mass):>6}"
         line += "   on average," if several else "  "
         yield Text(f"{line} on {names}{' …' if len(picture.hidden) > 3 else ''}", style=QUIET)
 
 
 def _bar_line(
-    source: Source, label: int, values: bool, several: bool, room: int, largest: float
+    source: Source, label: int, values: bool, named: bool, room: int, largest: float
 ) -> Text:
-    line = Text(f"    {padded(source.mark.text, label)}    {weight_text(source.weight)}")
+    line = Text(f"    {padded(source.mark.text, label)}  {weight_text(source.weight):>6}")
     if values:
         share = source.value_weight
         line.append("   " + ("    " if share is None else weight_text(share)), style=QUIET)
-    if several:
+    if named:
         line.append(f"  {source.head:<7}")
     height = level(source.weight, largest)
     line.append("  " + bar(height, room), style=ink(height))
@@ -110,18 +107,6 @@ def _bar_line(
 
 def _style(height: float) -> Style:
     return paint(height) if height >= SHOWN_FROM else Style()
-
-
-def _own_column(picture: WordPicture) -> int | None:
-    """The column of the word itself; None where it belongs to another text."""
-    for place, mark in enumerate(picture.marks):
-        if (mark.start, mark.end, mark.text) == (
-            picture.mark.start,
-            picture.mark.end,
-            picture.mark.text,
-        ):
-            return place
-    return None
 
 
 def _lines(marks: Sequence[Mark], width: int) -> Iterator[list[int]]:
@@ -141,14 +126,25 @@ def _lines(marks: Sequence[Mark], width: int) -> Iterator[list[int]]:
 
 def _around(
     lines: list[list[int]], own: int | None, sources: Sequence[Source]
-) -> tuple[list[list[int]], bool, bool]:
-    """At most six lines: those around the word, or around what it looks at most."""
+) -> list[list[int] | None]:
+    """At most six lines: that of the word, those of its strongest sources, then their neighbours.
+
+    None stands for lines that are left out.
+    """
     if len(lines) <= LINES:
-        return lines, False, False
-    place = own if own is not None else sources[0].column if sources else 0
-    middle = next(number for number, line in enumerate(lines) if place in line)
-    start = max(0, min(middle - LINES // 2, len(lines) - LINES))
-    return lines[start : start + LINES], start > 0, start + LINES < len(lines)
+        return [*lines]
+    of = {place: number for number, line in enumerate(lines) for place in line}
+    listed = [one.column for one in sources[:BARS] if one.weight >= LEAST]
+    wanted = [of[place] for place in [*([] if own is None else [own]), *listed]] or [0]
+    near = [line + step for step in (1, -1, 2, -2, 3, -3, 4, -4, 5, -5) for line in wanted[:1]]
+    kept = [line for line in dict.fromkeys([*wanted, *near]) if 0 <= line < len(lines)][:LINES]
+    shown: list[list[int] | None] = []
+    last = -1
+    for line in sorted(kept):
+        shown += [None] * (line != last + 1)
+        shown.append(lines[line])
+        last = line
+    return shown if last == len(lines) - 1 else [*shown, None]
 
 
 def _right_to_left(text: str) -> bool:

@@ -13,25 +13,31 @@ import numpy as np
 from clearhead.explain.pictures import Mark
 from clearhead.explain.why.parts import HeadPart, Why
 from clearhead.views.escape import markup_text
-from clearhead.views.page.html import style
+from clearhead.views.page.files import style
+from clearhead.views.page.static import header, script
+from clearhead.views.why.growth import growth_of
 from clearhead.views.why.text import (
+    ablated,
     ablation_text,
+    becomes,
     headline,
     looks_at,
     mark_of,
     percent,
+    plain,
     prediction,
     proof_text,
     rest,
     signed,
     source_name,
     summary,
-    without,
 )
 
-LISTED = 24  # heads that can be opened
+LISTED = 24  # heads of the list; the weaker ones stand behind it, and open from the map
+MOST_ROWS = 20_000  # sources of all heads that can be opened
 SOURCES = 24  # of each
 FRAME = "clearhead-why"
+WIDE, HIGH = 1000, 120  # the bars of layers
 
 
 def why_page(why: Why, *, framed: bool = False) -> str:
@@ -43,7 +49,8 @@ def why_page(why: Why, *, framed: bool = False) -> str:
         '<meta name="color-scheme" content="light dark">'
         f"<title>clearhead – {markup_text(headline(why))}</title>"
         f"<style>{style('why.css')}{_choices(why)}</style>"
-        f'</head><body class="why-page">\n{_body(why)}\n</body></html>\n'
+        f'</head><body class="why-page" data-static>\n{_body(why)}\n{"" if framed else script()}'
+        "</body></html>\n"
     )
 
 
@@ -70,9 +77,8 @@ def _body(why: Why) -> str:
     source = ""
     if why.source_columns:
         source = f'<p class="quiet">Source</p>{_sentence(why, why.source_columns, "source")}'
-    model = f" · {markup_text(why.model)}" if why.model else ""
     return (
-        f'<main class="why"><header class="quiet"><b>clearhead</b>{model}</header>'
+        f'<main class="why">{header("why", why.model)}'
         f"<h1>{markup_text(headline(why))}</h1>"
         f'<p class="quiet">{markup_text(prediction(why))}</p><p>{markup_text(summary(why))}</p>'
         f"{source}{_sentence(why, why.columns, 'text')}"
@@ -122,20 +128,33 @@ def _words(why: Why) -> str:
 
 def _heads(why: Why) -> str:
     measured = why.effects is not None
-    columns = ["head", "part", "takes it from", *(["without it", "", ""] if measured else [])]
+    columns = ["head", "part", *(["effect"] if measured else []), "takes it from"]
+    columns += [becomes(why), ""] if measured else []
     heading = "".join(f"<span>{name}</span>" for name in columns)
     found = "".join(_head(why, part) for part in why.heads[:LISTED])
-    more = len(why.heads) - LISTED
-    left = f'<p class="quiet">{more} weaker heads are in the map.</p>' if more > 0 else ""
-    return f'<div class="row heading">{heading}</div>{found}{left}'
+    opened = _opened(why)
+    weaker = "".join(_head(why, part) for part in opened[LISTED:])
+    if weaker:
+        weaker = (
+            f"<details><summary>{len(opened) - LISTED} weaker heads</summary>{weaker}</details>"
+        )
+    more = len(why.heads) - len(opened)
+    left = f'<p class="quiet">{more} more heads are in the map.</p>' if more > 0 else ""
+    kind = "row heading" if measured else "row heading unmeasured"
+    return f'<div class="{kind}">{heading}</div>{found}{weaker}{left}'
+
+
+def _opened(why: Why) -> tuple[HeadPart, ...]:
+    """The heads that can be opened: all of them, unless the text is long."""
+    each = max([1, *(min(SOURCES, len(part.sources)) for part in why.heads)])
+    return why.heads[: max(LISTED, MOST_ROWS // each)]
 
 
 def _head(why: Why, part: HeadPart) -> str:
-    target, probability = without(why, part.name)
-    cells = [
-        part.name, signed(part.value), looks_at(part),
-        *([target, probability, mark_of(why, part.name)] if target else []),
-    ]  # fmt: skip
+    effect, probability = ablated(why, part.name)
+    cells = [part.name, signed(part.value), *([effect] if effect else []), looks_at(part)]
+    cells += [probability, mark_of(why, part.name)] if effect else []
+    kind = "row" if effect else "row unmeasured"
     line = "".join(f"<span>{markup_text(cell)}</span>" for cell in cells)
     rows = "".join(
         f'<tr><th scope="row">{markup_text(one.mark.text)}</th>'
@@ -146,7 +165,7 @@ def _head(why: Why, part: HeadPart) -> str:
     left = len(part.sources) - SOURCES
     more = f'<p class="quiet">{left} weaker sources are left out.</p>' if left > 0 else ""
     return (
-        f'<details><summary class="row">{line}</summary>'
+        f'<details><summary class="{kind}">{line}</summary>'
         f'<div class="evidence" id="why-{markup_text(part.name)}">'
         '<table class="parts"><tr><th scope="col">source</th><th scope="col">weight</th>'
         f'<th scope="col">part</th></tr>{rows}</table>{more}{_effect(why, part)}'
@@ -159,8 +178,8 @@ def _effect(why: Why, part: HeadPart) -> str:
     if effect is None or why.effects is None:
         return ""
     said = (
-        f"Ablated in a real run: the target goes from {why.effects.target:.2f} to "
-        f"{why.effects.target - effect.total:.2f}, the probability of the token from "
+        f"Ablated in a real run: the target goes from {plain(why.effects.target)} to "
+        f"{plain(why.effects.target - effect.total)}, the probability of the token from "
         f"{percent(why.effects.probability)} to {percent(effect.probability)}."
     )
     return f"<p>{markup_text(said)}</p>"
@@ -169,7 +188,7 @@ def _effect(why: Why, part: HeadPart) -> str:
 def _map(why: Why) -> str:
     names, grid = why.grid()
     largest = float(np.nanmax(np.abs(grid))) if grid.size else 0.0
-    listed = {part.name for part in why.heads[:LISTED]}
+    listed = {part.name for part in _opened(why)}
     heading = "".join(f'<th scope="col">{head}</th>' for head in range(grid.shape[1]))
     lines = [f'<tr><th><span class="unseen">layer and head</span></th>{heading}</tr>']
     for row, name in enumerate(names):
@@ -241,8 +260,9 @@ def _compared_head(why: Why, name: str) -> str:
     )
     cells = [signed(part.value), sources]
     effect = None if why.effects is None else why.effects.of(name)
-    if effect is not None:
-        cells += [signed(effect.total), *without(why, name), mark_of(why, name)]
+    if effect is not None and why.effects is not None:
+        left, probability = why.effects.target - effect.total, percent(effect.probability)
+        cells += [signed(effect.total), plain(left), probability, mark_of(why, name)]
     shown = "".join(f"<td>{markup_text(cell)}</td>" for cell in cells)
     return f'<tr class="of of-{name}"><th scope="row">{name}</th>{shown}</tr>'
 
@@ -250,11 +270,33 @@ def _compared_head(why: Why, name: str) -> str:
 def _layers(why: Why) -> str:
     rows = "".join(
         f'<tr><th scope="row">{markup_text(one.name)}</th><td>{signed(one.heads)}</td>'
-        f"<td>{signed(one.feed_forward)}</td><td>{one.sum:.2f}</td></tr>"
+        f"<td>{signed(one.feed_forward)}</td><td>{plain(one.sum)}</td></tr>"
         for one in why.layers
     )
     return (
-        '<details><summary>Layer by layer</summary><table class="parts"><tr>'
+        f"{_growth(why)}<details><summary>The numbers of the layers</summary>"
+        '<table class="parts"><tr>'
         '<th scope="col">layer</th><th scope="col">heads</th><th scope="col">feed-forward</th>'
         f'<th scope="col">sum so far</th></tr>{rows}</table></details>'
+    )
+
+
+def _growth(why: Why) -> str:
+    """The sum so far as bars, each with its numbers under the pointer."""
+    growth = growth_of(why, WIDE, HIGH)
+    if not growth.bars:
+        return ""
+    bars = "".join(
+        f'<rect class="{"for" if bar.layer.sum > 0 else "against"}" x="{bar.x:.2f}" '
+        f'y="{bar.y:.2f}" width="{bar.width:.2f}" height="{max(0.5, bar.height):.2f}">'
+        f"<title>{markup_text(bar.label)}</title></rect>"
+        for bar in growth.bars
+    )
+    first, last = why.layers[0], why.layers[-1]
+    ends = f"{first.name} {signed(first.sum).strip()} … {last.name} {signed(last.sum).strip()}"
+    return (
+        '<section aria-label="layers"><h2>Layer by layer: the sum so far</h2>'
+        f'<svg class="growth" viewBox="0 0 {WIDE} {HIGH}" role="img" '
+        f'aria-label="{markup_text(ends)}">{bars}</svg>'
+        f'<p class="quiet">{markup_text(ends)}. Upwards is for the token.</p></section>'
     )

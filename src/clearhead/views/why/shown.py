@@ -98,7 +98,7 @@ def why(
         loaded, text, token=token, instead=instead, position=position, source=source,
         effects=effects, progress=progress,
     )  # fmt: skip
-    return ShownWhy(made, loaded)
+    return ShownWhy(made, loaded, text)
 
 
 class ShownWhy(Shown[Why]):
@@ -109,9 +109,11 @@ class ShownWhy(Shown[Why]):
         "html": lambda found: why_page(found).encode(),
     }
 
-    def __init__(self, insight: Why, loaded: Loaded | None = None) -> None:
+    def __init__(
+        self, insight: Why, loaded: Loaded | None = None, read: str | Sequence[int] | None = None
+    ) -> None:
         super().__init__(insight)
-        self._loaded = loaded
+        self._loaded, self._read = loaded, read
 
     def score(self, head: str, query: int | str, key: int | str) -> ScoreWhy:
         """Why a head attends there: the score of a query and a key, as two exact sums.
@@ -119,9 +121,9 @@ class ShownWhy(Shown[Why]):
         One is over what the embedding, earlier heads and feed-forward layers wrote at the query
         (the key held fixed), the other over what they wrote at the key.
         """
-        if self._loaded is None or not self.text:
+        if self._loaded is None or self._read is None:
             raise InputError("a score needs the model and its text: ch.why(model, text).score(…).")
-        return score_why(self._loaded, self.text, head, query, key)
+        return score_why(self._loaded, self._read, head, query, key)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         bundle = super()._repr_mimebundle_()

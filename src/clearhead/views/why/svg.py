@@ -20,8 +20,11 @@ from clearhead.views.svg.parts import (
     text_width,
     wrapped,
 )
+from clearhead.views.why.growth import growth_of
 from clearhead.views.why.text import (
+    ablated,
     ablation_text,
+    becomes,
     headline,
     looks_at,
     mark_of,
@@ -31,13 +34,13 @@ from clearhead.views.why.text import (
     signed,
     source_name,
     summary,
-    without,
 )
 
 AGAINST = "#b4552d"  # --pin-0 of the page
 WIDTH = 880.0
 SIZE = 18  # of the words
 ROW = 22.0
+GROWTH = 70.0  # height of the bars of layers
 WORDS, HEADS = 8, 8
 LONG = 90  # words of a text that are drawn
 
@@ -60,7 +63,7 @@ def draw_why(why: Why) -> str:
     right = _heads(drawing, why, MARGIN + 400, y + 14)
     y = max(left, right) + 18
     drawing.path(f"M{MARGIN},{y - 14:.5g}H{WIDTH - MARGIN}", LINE)
-    y = _grid(drawing, why, y + 14)
+    y = _layers(drawing, why, _grid(drawing, why, y + 14))
     notes = (proof_text(why), ablation_text(why), *why.notes)
     y = draw_notes(drawing, notes, MARGIN, y + 24, WIDTH - 2 * MARGIN)
     return drawing.svg(WIDTH, y + 8, headline(why))
@@ -126,19 +129,21 @@ def _words(drawing: Drawing, why: Why, x: float, y: float) -> float:
 def _heads(drawing: Drawing, why: Why, x: float, y: float) -> float:
     drawing.text(x, y, "Heads", bold=True)
     drawing.text(x + 120, y, "part", anchor="end", size=12, fill=QUIET)
-    drawing.text(x + 134, y, "takes it from", size=12, fill=QUIET)
+    source = x + (134 if why.effects is None else 194)
+    drawing.text(source, y, "takes it from", size=12, fill=QUIET)
     if why.effects is not None:
-        drawing.text(x + 425, y, "without the head", anchor="end", size=12, fill=QUIET)
+        drawing.text(x + 180, y, "effect", anchor="end", size=12, fill=QUIET)
+        drawing.text(x + 402, y, becomes(why), anchor="end", size=12, fill=QUIET)
     y += 26
     for part in why.heads[:HEADS]:
         drawing.text(x, y, part.name, size=12)
         colour = ACCENT if part.value > 0 else AGAINST
         drawing.text(x + 120, y, signed(part.value), anchor="end", size=12, fill=colour)
-        drawing.text(x + 134, y, shortened(looks_at(part), 24), size=12)
-        target, probability = without(why, part.name)
-        if target:
+        drawing.text(source, y, shortened(looks_at(part), 22), size=12)
+        effect, probability = ablated(why, part.name)
+        if effect:
             confirmed = mark_of(why, part.name)
-            drawing.text(x + 340, y, target, anchor="end", size=12)
+            drawing.text(x + 180, y, effect, anchor="end", size=12)
             drawing.text(x + 402, y, probability, anchor="end", size=12)
             drawing.text(x + 425, y, confirmed, anchor="end", size=12, fill=QUIET)
         y += ROW
@@ -149,7 +154,7 @@ def _grid(drawing: Drawing, why: Why, y: float) -> float:
     names, grid = why.grid()
     drawing.text(MARGIN, y, "All heads: blue for it, orange against it", bold=True)
     largest = float(np.nanmax(np.abs(grid))) if grid.size else 0.0
-    cell = min(26.0, (WIDTH - 2 * MARGIN - 40) / max(1, len(names)))
+    cell = _cell(len(names))
     y += 14
     for head in range(grid.shape[1]):
         drawing.text(MARGIN, y + cell / 2 + 4, f"H{head}", size=11, fill=QUIET)
@@ -165,3 +170,25 @@ def _grid(drawing: Drawing, why: Why, y: float) -> float:
         place = MARGIN + 34 + layer * cell + (cell - 2) / 2
         drawing.text(place, y + 12, names[layer], size=11, anchor="middle", fill=QUIET)
     return y + 18
+
+
+def _cell(layers: int) -> float:
+    """The width of a column of the map."""
+    return min(26.0, (WIDTH - 2 * MARGIN - 40) / max(1, layers))
+
+
+def _layers(drawing: Drawing, why: Why, y: float) -> float:
+    """How the sum grows, one bar for each layer, under the columns of the map."""
+    growth = growth_of(why, len(why.layers) * _cell(len(why.layers)), GROWTH)
+    if not growth.bars:
+        return y
+    drawing.text(MARGIN, y + 20, "Layer by layer: the sum so far", bold=True)
+    left, top = MARGIN + 34, y + 34
+    for bar in growth.bars:
+        fill = ACCENT if bar.layer.sum > 0 else AGAINST
+        drawing.rect(left + bar.x, top + bar.y, bar.width, max(0.5, bar.height), fill, 1)
+    drawing.path(f"M{left},{top + growth.zero:.5g}H{WIDTH - MARGIN}", LINE)
+    first, last = why.layers[0], why.layers[-1]
+    ends = f"{first.name} {signed(first.sum).strip()} … {last.name} {signed(last.sum).strip()}"
+    drawing.text(left, top + GROWTH + 16, ends, size=11, fill=QUIET)
+    return top + GROWTH + 20

@@ -20,6 +20,8 @@ def why_rows(why: Why) -> Iterator[list[Any]]:
                 "edge", head.name, source.text, source.column, source.mark.text,
                 source.weight, source.value, "", "",
             ]  # fmt: skip
+        if head.replaced is not None:
+            yield ["replaced", head.name, "", "", "", "", head.replaced, "", ""]
     for head in why.heads:
         yield ["head", head.name, "", "", "", "", head.value, *_effect(why, head.name)]
     for name, value in why.feed_forwards:

@@ -23,7 +23,9 @@ from clearhead.views.terminal.parts import (
 )
 from clearhead.views.why.text import (
     STRONGEST,
+    ablated,
     ablation_text,
+    becomes,
     headline,
     looks_at,
     mark_of,
@@ -33,7 +35,6 @@ from clearhead.views.why.text import (
     signed,
     source_name,
     summary,
-    without,
 )
 from clearhead.visible import visible_text
 
@@ -44,11 +45,13 @@ WORDS = 8  # sources that get a bar
 
 def why_parts(why: Why, width: int) -> Iterator[RenderableType]:
     """The text, the words, the heads, how the sum grows, and the checks."""
-    text = visible_text(" ".join(why.text.split()))
-    yield Text(f"  {cut(text, width - 3)}", style=QUIET)
-    yield Text(f"  → {cut(prediction(why), width - 5)}", style=ACCENT)
+    for read, marks in ((why.source_text, why.source_columns), (why.text, why.columns)):
+        if marks:  # given as ids there is no text, but tokens
+            text = visible_text(" ".join((read or " ".join(one.text for one in marks)).split()))
+            yield Text(f"  {cut(text, width - 3)}", style=QUIET)
+    yield indented(f"→ {prediction(why)}", ACCENT)
     yield Text()
-    yield Text(f"  {cut(headline(why), width - 3)}", style="bold")
+    yield indented(headline(why), Style(bold=True))
     yield indented(summary(why), Style())
     yield Text()
     yield Text("  Words: what all heads together took from each", style="bold")
@@ -57,7 +60,6 @@ def why_parts(why: Why, width: int) -> Iterator[RenderableType]:
     yield from _heads(why)
     yield Text()
     yield from _grid(why, width)
-    yield Text()
     yield from _layers(why, width)
     yield Text()
     yield indented(proof_text(why), Style())
@@ -79,7 +81,7 @@ def _bars(why: Why, width: int) -> Iterator[Text]:
     for name, value in lines:
         line = Text(f"    {padded(name, label)}  {signed(value):>6}  ")
         line.append(bar(abs(value) / largest, room), style=FOR if value > 0 else AGAINST)
-        if value < 0:
+        if signed(value).startswith("−"):
             line.append(" against", style=QUIET)
         yield line
     total = f"    {padded('sum', label)}  {signed(why.total):>6}"
@@ -89,17 +91,20 @@ def _bars(why: Why, width: int) -> Iterator[Text]:
 def _heads(why: Why) -> Iterator[Text]:
     measured = why.effects is not None
     yield Text("  Heads: the strongest parts", style="bold")
-    heading = f"    {'head':<8} {'part':>6}  {padded('takes it from', 22)}"
-    if measured:
-        heading += f"  {'without the head':>22}"
-    yield Text(heading, style=QUIET)
+    heading = f"    {'head':<8} {'part':>6}  {'effect ' if measured else ''}"
+    heading += f" {padded('takes it from', 22)}  {becomes(why):>12}"
+    yield Text(heading.rstrip(), style=QUIET)
     for part in why.heads[:STRONGEST]:
         line = Text(f"    {part.name:<8} ")
         line.append(f"{signed(part.value):>6}", style=FOR if part.value > 0 else AGAINST)
-        line.append(f"  {padded(looks_at(part), 22)}")
+        effect, probability = ablated(why, part.name)
         if measured:
-            target, probability = without(why, part.name)
-            line.append(f"  {target:>8}  {probability:>8}  {mark_of(why, part.name)}")
+            line.append(f"  {effect:>6} ")
+        else:
+            line.append("  ")
+        line.append(f" {padded(looks_at(part), 22)}")
+        if measured:
+            line.append(f"  {probability:>12}  {mark_of(why, part.name)}")
         yield line
 
 
@@ -132,6 +137,7 @@ def _layers(why: Why, width: int) -> Iterator[Text]:
         return
     low, high = min(0.0, *sums), max(0.0, *sums)
     span = (high - low) or 1.0
+    yield Text()
     yield Text("  Layer by layer: the sum so far", style="bold")
     heights = "".join(HEIGHTS[1 + round((one - low) / span * (len(HEIGHTS) - 2))] for one in sums)
     for start in range(0, len(heights), width - 8):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clearhead.explain.why.parts import HeadPart, SourcePart, Why
+from clearhead.explain.why.parts import Effect, Effects, HeadPart, SourcePart, Why
 from clearhead.explain.why.target import PredictedToken
 from clearhead.visible import visible_text
 
@@ -17,6 +17,11 @@ def signed(number: float, decimals: int = 2) -> str:
     if float(text) == 0:
         return f" {text}"
     return f"{'+' if number > 0 else '−'}{text}"
+
+
+def plain(number: float, decimals: int = 2) -> str:
+    """A number that has a sign only below 0: 2.66, −1.00."""
+    return signed(number, decimals).lstrip("+ ")
 
 
 def percent(share: float) -> str:
@@ -38,9 +43,13 @@ def quoted(token: PredictedToken) -> str:
 def headline(why: Why) -> str:
     """The question."""
     if why.instead is None:
-        return f"Why {quoted(why.token)}? Its logit is {why.total:.2f}."
+        return f"Why {quoted(why.token)}? Its logit is {plain(why.total)}."
     question = f"Why {quoted(why.token)} and not {quoted(why.instead)}?"
-    return f"{question} The difference of the logits is {why.total:.2f}."
+    if why.total < 0:
+        said = f"The model prefers {quoted(why.instead)}: the difference of the logits is"
+    else:
+        said = "The difference of the logits is"
+    return f"{question} {said} {plain(why.total)}."
 
 
 def prediction(why: Why) -> str:
@@ -59,19 +68,43 @@ def summary(why: Why) -> str:
     if effects is not None:
         measured = [part for part in helping if (one := effects.of(part.name)) and one.survives]
         helping = measured or helping
+    written = _by_feed_forwards(why)
     if not helping:
-        return "No head speaks for this token."
+        return f"{written}No head speaks for this token."
     best = helping[0]
     source = best.sources[0]
     said = (
-        f"The strongest head for it is {best.name}: it takes {signed(source.value)} from "
+        f"{written}The strongest head for it is {best.name}: it takes {signed(source.value)} from "
         f"“{source.mark.text}”, to which it attends with a weight of {source.weight or 0.0:.2f}."
     )
     effect = None if effects is None else effects.of(best.name)
     if effects is None or effect is None:
         return said
+    return f"{said} {_without_it(why, effects, effect)}"
+
+
+def _without_it(why: Why, effects: Effects, effect: Effect) -> str:
+    """What changes without a head: the probability; the logits where that stays the same."""
     before, after = percent(effects.probability), percent(effect.probability)
-    return f"{said} Without this head the token's probability goes from {before} to {after}."
+    if before != after:
+        return f"Without this head the token's probability goes from {before} to {after}."
+    what = "its logit" if why.instead is None else "the difference of the logits"
+    return (
+        f"Without this head the token's probability stays at {before}; {what} goes from "
+        f"{plain(effects.target)} to {plain(effects.target - effect.total)}."
+    )
+
+
+def _by_feed_forwards(why: Why) -> str:
+    """A sentence if feed-forward layers, and not heads, wrote most of the sum."""
+    heads = sum(part.value for part in why.heads)
+    written = sum(value for _, value in why.feed_forwards)
+    if written <= 0 or written <= heads or written < why.total / 2:
+        return ""
+    return (
+        f"Feed-forward layers write most of it, {signed(written)}; all heads together "
+        f"{signed(heads).strip()}. "
+    )
 
 
 def source_name(why: Why, source: SourcePart) -> str:
@@ -85,6 +118,8 @@ def source_name(why: Why, source: SourcePart) -> str:
 
 def looks_at(part: HeadPart) -> str:
     """The source that gives a head most of its part, with its attention weight."""
+    if part.replaced is not None:
+        return "nothing: replaced"
     if not part.sources:
         return "nothing"
     source = part.sources[0]
@@ -99,13 +134,17 @@ def rest(why: Why) -> list[tuple[str, float]]:
         ("embedding", sum(value for _, value in why.embedding)),
         ("biases", sum(value for _, value in why.biases)),
     ]
+    put = [part.replaced for part in why.heads if part.replaced is not None]
+    if put:
+        parts.insert(0, ("replaced heads", sum(put)))
     return [(name, value) for name, value in parts if name != "biases" or why.biases]
 
 
 def proof_text(why: Why) -> str:
     """The check of the sum, as a sentence."""
     proof = why.proof
-    numbers = f"The parts add up to {proof.sum:.4f}; the model's own number is {proof.measured:.4f}"
+    added, measured = plain(proof.sum, 4), plain(proof.measured, 4)
+    numbers = f"The parts add up to {added}; the model's own number is {measured}"
     if proof.exact:
         return f"{numbers}: exact, to {max(proof.error, proof.attention_error):.0e}."
     return (
@@ -123,18 +162,23 @@ def ablation_text(why: Why) -> str:
     confirmed = sum(one is not None and one.survives for one in found)
     correlation = why.effects.rank_correlation(names)
     ranks = "" if correlation != correlation else f" (rank correlation {correlation:.2f})"
+    what = "the logit" if why.instead is None else "the difference"
+    others = "; what the others do, later layers change" if confirmed < len(names) else ""
     return (
-        f"Ablated one by one, {confirmed} of the {len(names)} strongest heads change the answer as "
-        f"their parts say{ranks}; what the others do, later layers change."
+        f"Effect: {what} with a head, less that of a real run without it. Of the {len(names)} "
+        f"strongest heads, {confirmed} change the answer as their parts say{ranks}{others}."
     )
 
 
-def without(why: Why, name: str) -> tuple[str, str]:
-    """The target, and the token's probability, without a head; empty if not measured."""
+def ablated(why: Why, name: str) -> tuple[str, str]:
+    """The effect of ablating a head, and the token's probability then; empty if not measured."""
     effect = None if why.effects is None else why.effects.of(name)
-    if effect is None or why.effects is None:
-        return "", ""
-    return f"{why.effects.target - effect.total:.2f}", percent(effect.probability)
+    return ("", "") if effect is None else (signed(effect.total), percent(effect.probability))
+
+
+def becomes(why: Why) -> str:
+    """The heading over the token's probabilities without each head: 77 % becomes."""
+    return "" if why.effects is None else f"{percent(why.effects.probability)} becomes"
 
 
 def mark_of(why: Why, name: str) -> str:

@@ -46,19 +46,24 @@ class Reader {
   }
 }
 
+const [WITH_HEADS, WIDE, EXACT] = [1, 2, 4]; // as in page/blocks.py
+
 // Rows of (column, weight in ten-thousandths), only the strongest of each row; in order of columns.
 class SparseRows {
   constructor(bytes) {
     const reader = new Reader(bytes);
     const rows = reader.u32();
     const entries = reader.u32();
-    const withHeads = reader.u32() === 1;
-    const counts = reader.take(rows);
+    const flags = reader.u32();
+    const counts = reader.u16s(rows);
+    const units = (count) => (flags & WIDE ? reader.numbers(Uint32Array, count) : reader.u16s(count));
+    this.incomplete = reader.take(rows);
     this.hidden = reader.u16s(rows);
-    this.leftOut = reader.u16s(rows);
+    this.leftOut = units(rows);
     this.columns = reader.u16s(entries);
-    this.units = reader.u16s(entries);
-    this.heads = withHeads ? reader.u16s(entries) : null;
+    this.exact = flags & EXACT ? reader.numbers(Float32Array, entries) : null;
+    this.units = this.exact ? null : units(entries);
+    this.heads = flags & WITH_HEADS ? reader.u16s(entries) : null;
     this.starts = new Uint32Array(rows + 1);
     for (let row = 0; row < rows; row++) {
       const start = this.starts[row];
@@ -110,15 +115,17 @@ class Picture {
     this.columnCount = this.columnAxis.words.length;
     this.single = choice.head !== undefined;
   }
+  // The heads that are pooled here or were before: "max", "mean", "sum"; null for one head.
+  get pooled() {
+    return this.single ? this.place.pooled || null : this.pool;
+  }
   get name() {
     if (this.single) return this.place.heads[this.choice.head];
     return `${this.pool} of ${this.place.name}`;
   }
   async load(blocks) {
-    if (this.choice.group === undefined) this.data = await blocks.rows(this.place.block);
-    else {
-      this.data = await blocks.rows(this.place.block[this.pool === "max" ? "max" : "mean"]);
-    }
+    const pools = this.place.pools;
+    this.data = await blocks.rows(this.single ? this.place.block : pools[this.pool === "max" ? "max" : "sum"]);
     return this;
   }
   // True if the mask lets the row see the column.
@@ -137,58 +144,36 @@ class Picture {
     }
     return this.cache.get(row);
   }
+  // The row in the block: of a head its own, of several heads as one the only one.
+  place_of(row) {
+    return this.single ? this.choice.head * this.rowCount + row : row;
+  }
   made(row) {
-    if (this.single) return this.read(this.choice.head * this.rowCount + row, this.name);
-    if (this.choice.group === undefined) return this.pooled(row);
-    const found = this.read(row, null);
-    if (this.pool === "sum") for (const entry of found) entry.weight *= this.place.count;
-    return found;
-  }
-  read(place, head) {
-    const { starts, columns, units, heads } = this.data;
+    const { starts, columns, units, exact, heads } = this.data;
     const found = [];
+    const by = this.pool === "mean" ? this.place.heads.length : 1;
+    const place = this.place_of(row);
     for (let i = starts[place]; i < starts[place + 1]; i++) {
-      const name = heads ? this.place.heads[heads[i]] : head;
-      found.push({ column: columns[i], weight: units[i] / 10000, head: name });
+      const head = heads ? this.place.heads[heads[i]] : this.single ? this.name : null;
+      const weight = exact ? shownNumber(exact[i] / by) : units[i] / 10000;
+      found.push({ column: columns[i], weight, head });
     }
     return found;
-  }
-  pooled(row) {
-    const best = new Map();
-    this.place.heads.forEach((name, head) => {
-      for (const entry of this.read(head * this.rowCount + row, name)) {
-        const known = best.get(entry.column);
-        if (!known) best.set(entry.column, { ...entry, sum: entry.weight });
-        else {
-          known.sum += entry.weight;
-          if (entry.weight > known.weight) Object.assign(known, { weight: entry.weight, head: name });
-        }
-      }
-    });
-    const entries = [...best.values()].sort((a, b) => a.column - b.column);
-    if (this.pool !== "max") {
-      const by = this.pool === "mean" ? this.place.heads.length : 1;
-      for (const entry of entries) entry.weight = entry.sum / by;
-    }
-    return entries;
   }
   weight(row, column) {
     const entry = this.row(row).find((one) => one.column === column);
     return entry ? entry.weight : 0;
   }
+  // True if weights of the row are not in this file that would not be 0.0000.
+  incomplete(row) {
+    return this.data.incomplete[this.place_of(row)] > 0;
+  }
   // The mass on hidden words: of a head its own, of several their mean.
   hiddenMass(row) {
-    return this.meanOf(this.data.hidden, row);
+    return this.data.hidden[this.place_of(row)] / 10000;
   }
   leftOut(row) {
-    return this.meanOf(this.data.leftOut, row);
-  }
-  meanOf(units, row) {
-    if (this.single) return units[this.choice.head * this.rowCount + row] / 10000;
-    if (this.choice.group !== undefined) return units[row] / 10000;
-    const heads = this.place.heads.length;
-    let sum = 0;
-    for (let head = 0; head < heads; head++) sum += units[head * this.rowCount + row];
-    return sum / heads / 10000;
+    const by = this.pool === "mean" ? this.place.heads.length : 1;
+    return this.data.leftOut[this.place_of(row)] / 10000 / by;
   }
 }

@@ -15,6 +15,8 @@ class GalleryPanel {
     const most = Math.max(...gallery.names.map((names) => names.length));
     this.grid.style.setProperty("--heads", most);
     this.grid.style.setProperty("--thumb", `${Math.max(20, Math.min(40, Math.floor(400 / most) - 5))}px`);
+    this.grid.append(make("span", { class: "gallery-layer" }));
+    for (let head = 0; head < most; head++) this.grid.append(make("span", { class: "gallery-head" }, `H${head}`));
     gallery.names.forEach((names, layer) => {
       const title = names.length ? names[0].replace(/H\d+$/, "") : "";
       this.grid.append(make("span", { class: "gallery-layer" }, title));

@@ -2,6 +2,7 @@
 
 const WINDOW = 36; // words on a side that are drawn with their names
 const OVERVIEW = 220; // pixels
+const SMALL = 6; // pixels of a cell below which the map is an image
 
 class Heatmap {
   constructor(view) {
@@ -24,8 +25,11 @@ class Heatmap {
     this.canvas.addEventListener("pointerleave", () => this.leave());
     this.canvas.addEventListener("click", (event) => {
       const cell = this.cellAt(event);
-      if (cell) view.openSteps(cell.row, cell.column);
+      if (cell && !this.dragged && !this.picture.place.whole) view.openSteps(cell.row, cell.column);
     });
+    this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    this.canvas.addEventListener("pointerdown", (event) => this.grab(event));
+    this.canvas.addEventListener("pointerup", () => (this.held = null));
     this.overview.addEventListener("pointerdown", (event) => this.move(event));
     this.overview.addEventListener("pointermove", (event) => {
       if (event.buttons) this.move(event);
@@ -46,9 +50,54 @@ class Heatmap {
     this.draw();
   }
 
+  // A map begins whole; the wheel and dragging change what is shown of it.
+  wheel(event) {
+    const cell = this.cellAt(event);
+    if (!this.picture.place.whole || !cell) return;
+    event.preventDefault();
+    this.zoom(event.deltaY > 0 ? 1.25 : 0.8, cell);
+  }
+
+  zoom(factor, { row, column }) {
+    const part = this.window;
+    for (const [from, size, at, count] of [["row", "rows", row, this.picture.rowCount], ["column", "columns", column, this.picture.columnCount]]) {
+      const before = part[size];
+      const grown = factor > 1 ? Math.ceil(before * factor) : Math.floor(before * factor);
+      part[size] = Math.max(Math.min(6, count), Math.min(count, grown));
+      const share = (at - part[from]) / before;
+      part[from] = Math.max(0, Math.min(count - part[size], Math.round(at - share * part[size])));
+    }
+    this.draw();
+  }
+
+  grab(event) {
+    this.dragged = false;
+    if (!this.picture.place.whole) return;
+    this.held = { x: event.clientX, y: event.clientY, row: this.window.row, column: this.window.column };
+    this.canvas.setPointerCapture(event.pointerId);
+  }
+
+  // True while the map is dragged.
+  drag(event) {
+    if (!this.held || !event.buttons) return false;
+    const { cell } = this.layout;
+    const part = this.window;
+    const [across, down] = [event.clientX - this.held.x, event.clientY - this.held.y];
+    if (Math.abs(across) + Math.abs(down) > 3) this.dragged = true;
+    const kept = (start, moved, count, size) => Math.max(0, Math.min(count - size, Math.round(start - moved / cell)));
+    part.row = kept(this.held.row, down, this.picture.rowCount, part.rows);
+    part.column = kept(this.held.column, across, this.picture.columnCount, part.columns);
+    this.draw();
+    return true;
+  }
+
   // The window follows the shown word and its strongest source.
   follow() {
     const { picture, shown } = this.view;
+    if (picture.place.whole) {
+      this.window ??= { row: 0, column: 0, rows: picture.rowCount, columns: picture.columnCount };
+      return;
+    }
     const strongest = this.view.entries(shown)[0];
     const around = (count, place, now) => {
       if (count <= WINDOW) return 0;
@@ -88,15 +137,17 @@ class Heatmap {
     const long = picture.rowCount > WINDOW || picture.columnCount > WINDOW;
     this.title.textContent = picture.single ? `Head ${picture.name}` : picture.name;
     this.where.textContent = this.remark(long);
-    this.overview.hidden = !long;
+    const all = part.rows === picture.rowCount && part.columns === picture.columnCount;
+    this.overview.hidden = !long || all;
     const style = getComputedStyle(this.element);
     const inside = this.element.clientWidth - parseFloat(style.paddingLeft) * 2;
-    const wide = long && inside > 620 ? inside - OVERVIEW - 24 : inside;
+    const wide = long && !all && inside > 620 ? inside - OVERVIEW - 24 : inside;
     this.layout = this.measured(wide, part);
     const { cell, left, top, width, height } = this.layout;
     const context = sharpCanvas(this.canvas, width, height);
     context.font = `${this.layout.font}px ${ramp.font}`;
-    for (let r = 0; r < part.rows; r++) {
+    if (cell < SMALL) this.drawPixels(context, most, hidden);
+    for (let r = 0; r < (cell < SMALL ? 0 : part.rows); r++) {
       const row = part.row + r;
       const weights = new Map(picture.row(row).map((entry) => [entry.column, entry.weight]));
       for (let c = 0; c < part.columns; c++) {
@@ -123,8 +174,42 @@ class Heatmap {
     this.canvas.setAttribute("aria-label", `Weights of ${picture.name}; the row of ${quoted(words)} is marked`);
   }
 
+  // Small cells as an image: one pixel each, made larger without smoothing.
+  drawPixels(context, most, hidden) {
+    const { picture, window: part, layout } = this;
+    const { ramp, logarithmic } = this.view;
+    const small = document.createElement("canvas");
+    [small.width, small.height] = [part.columns, part.rows];
+    const pencil = small.getContext("2d");
+    const image = pencil.createImageData(part.columns, part.rows);
+    const palette = Array.from({ length: 256 }, (_, i) => ramp.at(i / 255));
+    for (let r = 0; r < part.rows; r++) {
+      const row = part.row + r;
+      for (let c = 0; c < part.columns; c++) {
+        const column = part.column + c;
+        const seen = picture.visible(row, column) && !hidden.has(column);
+        image.data.set([...(seen ? palette[0] : ramp.masked), 255], (r * part.columns + c) * 4);
+      }
+      for (const { column, weight } of picture.row(row)) {
+        const c = column - part.column;
+        if (c < 0 || c >= part.columns || hidden.has(column)) continue;
+        image.data.set([...palette[Math.round(share(weight, most, logarithmic) * 255)], 255], (r * part.columns + c) * 4);
+      }
+    }
+    pencil.putImageData(image, 0, 0);
+    context.imageSmoothingEnabled = false;
+    context.drawImage(small, layout.left, layout.top, layout.cell * part.columns, layout.cell * part.rows);
+  }
+
   remark(long) {
     const { picture, window: part } = this;
+    if (picture.place.whole) {
+      const all = part.rows === picture.rowCount && part.columns === picture.columnCount;
+      const where = all ? "The whole map." : `Rows ${part.row + 1}–${part.row + part.rows} of ${picture.rowCount}, columns ${part.column + 1}–${part.column + part.columns} of ${picture.columnCount}.`;
+      const { cells } = picture.place;
+      const least = cells > 1 ? ` A cell stands for up to ${cells} × ${cells} tokens: single weights are not in this file.` : "";
+      return `${where} The wheel zooms, dragging moves.${least}`;
+    }
     const how = "Rows are queries (words that look), columns are keys (words they look at). Click a cell for its steps.";
     if (!long) return how;
     const rows = `words ${part.row + 1}–${part.row + part.rows} of ${picture.rowCount}`;
@@ -141,7 +226,10 @@ class Heatmap {
       words.reduce((most, word) => Math.max(most, probe.measureText(shortened(word, 14)).width), 0);
     const left = Math.ceil(longest(names(picture.rowAxis, part.row, part.rows))) + 12;
     const above = Math.ceil(longest(names(picture.columnAxis, part.column, part.columns)) * 0.78) + 18;
-    const cell = Math.max(7, Math.min(38, Math.floor((wide - left - above * 0.55) / part.columns)));
+    const room = (wide - left - above * 0.55) / part.columns;
+    const high = (Math.max(320, window.innerHeight - 220) - above) / part.rows;
+    const fitting = picture.place.whole ? Math.min(room, high) : Math.max(7, room);
+    const cell = Math.min(38, fitting >= 4 ? Math.floor(fitting) : fitting);
     const width = Math.max(left + cell * part.columns + above * 0.6, 40);
     return { cell, left, top: above, width, height: above + cell * part.rows + 4, font };
   }
@@ -203,9 +291,9 @@ class Heatmap {
     const { logarithmic, ramp } = this.view;
     const steps = [0, 0.25, 0.5, 0.75, 1].map((at) => ramp.css(at)).join(",");
     const scale = make("span", { class: "scale", style: `background:linear-gradient(90deg,${steps})` });
-    const low = logarithmic ? four(Math.max(most, 1e-4) / 10000) : "0";
+    const low = logarithmic ? (Math.max(most, 1e-4) / 10 ** LOG_DECADES).toPrecision(2) : "0";
     const parts = [make("span", { class: "number" }, low), scale];
-    parts.push(make("span", { class: "number" }, two(most)), logarithmic ? "weight (log)" : "weight");
+    parts.push(make("span", { class: "number" }, two(most)), `${this.view.meta.measure}${logarithmic ? " (log)" : ""}`);
     if (this.picture.masked) parts.push(make("span", { class: "swatch masked" }), "masked");
     if (this.view.hiding && this.picture.place.hidden.length) parts.push(make("span", { class: "swatch hidden-column" }), "hidden");
     this.legend.replaceChildren(...parts);
@@ -279,6 +367,7 @@ class Heatmap {
   }
 
   hover(event) {
+    if (this.drag(event)) return;
     const cell = this.cellAt(event);
     const same = cell && this.pointed && cell.row === this.pointed.row && cell.column === this.pointed.column;
     if (!cell) this.leave();
@@ -296,11 +385,16 @@ class Heatmap {
     const words = [picture.rowAxis.words[row], picture.columnAxis.words[column]];
     const pair = words.map((word) => shortened(word, 24)).join(" → ");
     if (!picture.visible(row, column)) return [pair, "masked: cannot be seen"];
+    const places = (axis, place) => {
+      const tokens = axis.tokens[place];
+      return tokens.length > 1 ? `${tokens[0]}–${tokens[tokens.length - 1]}` : `${tokens[0]}`;
+    };
+    const where = picture.place.whole ? `, tokens ${places(picture.rowAxis, row)} → ${places(picture.columnAxis, column)}` : "";
     const entry = picture.row(row).find((one) => one.column === column);
-    if (!entry) return [pair, this.view.cut > 1 || picture.leftOut(row) > 0 ? "too weak to be in this file" : "0.0000"];
+    if (!entry) return [pair, (picture.incomplete(row) ? "too weak to be in this file" : "0.0000") + where];
     const head = picture.single || !entry.head ? "" : ` in ${entry.head}`;
     const hidden = this.view.hiddenColumns(picture).has(column) ? " (hidden)" : "";
-    return [pair, `${four(entry.weight)}${head}${hidden}`];
+    return [pair, `${four(entry.weight)}${head}${hidden}${where}`];
   }
 
   leave() {

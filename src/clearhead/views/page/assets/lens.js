@@ -7,11 +7,21 @@ class LensTable {
     this.view = view;
     const lens = view.meta.predictions?.lens;
     this.element = make("section", { class: "card lens", "aria-label": "Lens", hidden: !lens });
-    if (lens) this.load(lens);
+    if (lens && !lens.later) this.load(lens);
+    else if (lens) this.offer(lens);
+  }
+
+  // It takes longer than everything else: a live page computes it when somebody asks.
+  offer(lens) {
+    const button = make("button", { class: "plain", onclick: () => this.load(lens) }, "Show what the model would say after each layer");
+    button.addEventListener("click", () => (button.disabled = true));
+    this.offered = button;
+    this.element.append(button);
   }
 
   async load(lens) {
     this.data = await this.view.blocks.json(lens.block);
+    this.offered?.remove();
     const { words, positions, appears, tokens } = this.data;
     this.said = make("p", { class: "said" });
     const heading = words.map((word, column) => make("th", { scope: "col" }, make("button", { class: "plain", onclick: () => this.goTo(positions[column]) }, shortened(word, 14))));

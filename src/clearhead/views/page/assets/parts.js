@@ -5,6 +5,7 @@ function make(tag, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === false || value === undefined || value === null) continue;
     if (name === "class") element.className = value;
+    else if (name === "style") element.style.cssText = value; // as an attribute, a strict policy forbids it
     else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : value);
   }
@@ -19,7 +20,18 @@ function makeSvg(tag, attributes = {}) {
   return element;
 }
 
-const two = (number) => number.toFixed(2);
+// Four decimals, halves to the even one, as numpy rounds.
+function shownNumber(number) {
+  const units = number * 10000;
+  const below = Math.floor(units);
+  const half = units - below === 0.5;
+  return (half ? below + (below % 2) : Math.round(units)) / 10000;
+}
+// Two decimals of a shown number; halves go up, as in pictures.py.
+function two(number) {
+  const hundredths = Math.floor((Math.round(number * 10000) + 50) / 100);
+  return `${Math.floor(hundredths / 100)}.${String(hundredths % 100).padStart(2, "0")}`;
+}
 const four = (number) => number.toFixed(4);
 const likely = (share) => (share >= 0.0001 || share === 0 ? four(share) : share.toExponential(1));
 const signed = (number) => number.toFixed(2).replace(/^-(?=0\.00$)/, "").replace("-", "−");
@@ -60,10 +72,12 @@ class Ramp {
   }
 }
 
-// How strong a weight is drawn: 0 … 1. Log: four decades, 0.0001 is nothing and 1 is all.
+const LOG_DECADES = 4; // as in pictures.py
+
+// How strong a weight is drawn: 0 … 1.
 function share(weight, most, logarithmic) {
   if (weight <= 0) return 0;
-  if (logarithmic) return Math.max(0, Math.log10(weight / Math.max(most, 1e-4)) / 4 + 1);
+  if (logarithmic) return Math.max(0, Math.log10(weight / Math.max(most, 1e-4)) / LOG_DECADES + 1);
   return most > 0 ? weight / most : 0;
 }
 

@@ -193,7 +193,7 @@ class Predictions {
       lines.push(this.line({ name: tokenName(name), own: own.shares[i], share: found.shares[i], rank: i, came: came && came.place === row.places[i], drawn: drawn_ === i }));
     }
     const sum = (shares) => shares.subarray(listed).reduce((a, b) => a + b, 0);
-    if (listed < count) lines.push(this.line({ name: `${count - listed} more in this file`, own: sum(own.shares), share: sum(found.shares), drawn: drawn_ >= listed, kind: "sum" }));
+    if (listed < count) lines.push(this.line({ name: `${count - listed} more${this.view.live ? "" : " in this file"}`, own: sum(own.shares), share: sum(found.shares), drawn: drawn_ >= listed, kind: "sum" }));
     if (!row.whole) {
       const others = this.meta.vocab - count;
       lines.push(this.line({ name: `all other ${others.toLocaleString("en")}`, own: own.rest, share: found.rest, drawn: drawn_ === -1, kind: "rest" }));
@@ -206,6 +206,8 @@ class Predictions {
   }
 
   line({ name, own, share, rank = null, came = false, drawn = false, kind = "" }) {
+    const asked = this.view.live?.asked;
+    if (asked && rank !== null) name = make("button", { class: "plain ask", title: "Why this token?", onclick: () => asked(this.position(), rank) }, name);
     const classes = [kind, came && "came", drawn && "drawn", share === 0 && "out"].filter(Boolean).join(" ");
     const signs = [came && make("span", { class: "sign" }, "came"), drawn && make("span", { class: "sign drawn" }, "drawn")].filter(Boolean);
     const track = make("span", { class: "bar-track" }, make("span", { class: "bar-fill", style: `width:${percent(share)}` }), make("span", { class: "own", style: `inset-inline-start:${percent(own)}` }));

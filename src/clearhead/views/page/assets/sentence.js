@@ -169,7 +169,7 @@ class Sentence {
   }
 
   drawArcs() {
-    if (!this.rows || !this.view.picture) return;
+    if (!this.rows || !this.view.picture || !this.element.isConnected) return;
     const box = this.element.getBoundingClientRect();
     this.arcs.setAttribute("width", this.element.clientWidth);
     this.arcs.setAttribute("height", this.element.scrollHeight);
@@ -212,7 +212,9 @@ class Sentence {
       if (!word) continue;
       const end = this.place(word);
       const strength = share(entry.weight, strongest, this.view.logarithmic);
-      if (word !== from) {
+      // An arc over several lines would cross their words: there the colour and the number tell it.
+      const far = this.lines.length === 1 && Math.abs(start.top - end.top) > 2.5 * (start.bottom - start.top);
+      if (word !== from && !far) {
         drawn.push(
           makeSvg("path", {
             d: this.path(start, end),

@@ -14,24 +14,79 @@ const PIN_COLOURS = 4;
 const sameChoice = (one, other) => one.group === other.group && one.layer === other.layer && one.head === other.head;
 
 class View {
-  constructor(root) {
+  // `live`: a page that is fed by a server gives its meta, its blocks and what was chosen before; it
+  // is told of every change (`changed`), and which token somebody asks about (`asked`).
+  constructor(root, live = null) {
     this.root = root;
-    this.meta = JSON.parse(root.querySelector("script[data-meta]").textContent);
-    this.blocks = new Blocks(root);
+    this.live = live;
+    this.meta = live ? live.meta : JSON.parse(root.querySelector("script[data-meta]").textContent);
+    this.blocks = live ? live.blocks : new Blocks(root);
+    const kept = live?.state ?? {};
     this.pins = new Map();
     this.hovered = null;
-    this.hiding = this.meta.aids.hide !== "nothing";
-    this.logarithmic = this.meta.aids.colour === "log";
-    this.pool = this.meta.aids.pool;
+    this.hiding = kept.hiding ?? this.meta.aids.hide !== "nothing";
+    this.logarithmic = kept.logarithmic ?? this.meta.aids.colour === "log";
+    this.pool = kept.pool ?? this.meta.aids.pool;
     this.cut = this.meta.cut.units;
     this.pictures = new Map();
     this.choices = this.allChoices();
-    this.word = this.meta.chosen.word;
+    this.word = kept.word ?? this.meta.chosen.word;
     this.ramp = new Ramp(root);
     this.build();
     this.listen();
     this.first = this.headNamed(this.meta.chosen.head) || this.layerNamed(this.meta.chosen.head) || { group: 0 };
-    this.choose(this.first);
+    this.alone = !live && document.querySelectorAll(".clearhead[data-view]").length === 1;
+    this.choose(this.fromAddress() || this.choiceNamed(kept.head) || this.first);
+  }
+
+  // What a reader chose, for the next look at a text, or for an address.
+  state() {
+    return { word: this.word, head: this.headName(), pool: this.pool, hiding: this.hiding, logarithmic: this.logarithmic };
+  }
+
+  headName() {
+    const { choice } = this;
+    const layer = this.meta.layers[choice.layer];
+    return choice.group !== undefined ? `all${choice.group}` : choice.head === undefined ? layer.name : layer.heads[choice.head];
+  }
+
+  choiceNamed(name) {
+    if (!name) return null;
+    if (name.startsWith("all")) return { group: Math.min(this.meta.groups.length - 1, Number(name.slice(3)) || 0) };
+    return this.headNamed(name) || this.layerNamed(name);
+  }
+
+  // Nothing listens any more: another view takes its place.
+  end() {
+    this.ended.abort();
+    this.app.remove();
+  }
+
+  // What the page's address asks for, as a link of another reader may: #word=9&head=L16H5&pool=mean.
+  fromAddress() {
+    if (!this.alone || !location.hash) return null;
+    const asked = new URLSearchParams(location.hash.slice(1));
+    const word = Number(asked.get("word") ?? NaN);
+    if (Number.isInteger(word) && word >= 0) this.word = word;
+    if (["max", "mean", "sum"].includes(asked.get("pool"))) this.poolPicker.value = this.pool = asked.get("pool");
+    for (const [name, box] of [["hide", this.hideBox], ["log", this.logBox]]) {
+      if (asked.has(name)) box.checked = asked.get(name) === "1";
+    }
+    this.hiding = this.hideBox.checked;
+    this.logarithmic = this.logBox.checked;
+    return this.choiceNamed(asked.get("head"));
+  }
+
+  // The address follows what is shown, so that it can be passed on.
+  toAddress() {
+    if (this.live && this.picture) this.live.changed?.(this);
+    if (!this.alone || !this.picture) return;
+    const state = { word: this.word, head: this.headName(), pool: this.pool, hide: Number(this.hiding), log: Number(this.logarithmic) };
+    try {
+      history.replaceState(null, "", `#${new URLSearchParams(state)}`);
+    } catch {
+      this.alone = false; // a frame without an address of its own
+    }
   }
 
   // Everything that can be looked at, in the order of the picker.
@@ -59,7 +114,7 @@ class View {
 
   build() {
     const { meta } = this;
-    this.headline = make("p", { class: "headline", "aria-live": "polite" });
+    this.headline = make("h1", { class: "headline", "aria-live": "polite" });
     this.reason = make("p", { class: "reason" });
     this.tooltip = make("div", { class: "tooltip", role: "status", hidden: true });
     this.sentence = new Sentence(this);
@@ -73,22 +128,25 @@ class View {
     const hint = meta.axes[0].words.length > 1 ? "Point at a word to see where it looks; click to pin it." : "";
     const byModel = meta.written_from === null ? "" : " In italics: what the model wrote.";
     const card = make("section", { class: "card reading", "aria-label": "The text" }, make("p", { class: "quiet hint" }, hint + byModel), this.sentence.element);
+    const map = make("div", { class: meta.gallery ? "columns map-columns" : "map-columns" }, this.heatmap.element, this.gallery.element);
     const app = make(
-      "div",
+      "main",
       { class: "app" },
       this.header(),
-      make("div", { class: "top" }, this.headline, this.reason),
+      make("section", { class: "top", "aria-label": "What is shown" }, this.headline, this.reason),
       this.toolbar(),
+      meta.layers[0].whole ? map : null,
       make("div", { class: "columns reading-columns" }, card, this.bars.element),
       this.steps.element,
       this.predictions.element,
       this.written.element,
-      make("div", { class: "columns map-columns" }, this.heatmap.element, this.gallery.element),
+      meta.layers[0].whole ? null : map,
       this.lens.element,
       this.footer(),
       this.tooltip,
     );
     this.root.querySelector(".plain-text")?.remove();
+    this.app = app;
     this.root.append(app);
   }
 
@@ -98,7 +156,11 @@ class View {
     const rows = KEYS.map(([key, what]) => make("div", {}, make("kbd", {}, key), make("span", {}, what)));
     this.help = make("div", { class: "card help", hidden: true, role: "dialog", "aria-label": "Keyboard" }, ...rows);
     const brand = make("span", { class: "brand" }, make("b", {}, "clearhead"), ` ${this.meta.title}`);
-    return make("header", {}, brand, make("span", { class: "spacer" }), theme, help, this.help);
+    const model = this.meta.model ? make("span", { class: "model" }, ` · ${this.meta.model}`) : null;
+    brand.append(...[model].filter(Boolean));
+    const picture = (kind) =>
+      make("button", { class: "plain", title: `Save the map as ${kind.toUpperCase()}`, onclick: () => savePicture(this.heatmap, kind) }, kind.toUpperCase());
+    return make("header", {}, brand, make("span", { class: "spacer" }), picture("png"), picture("svg"), theme, help, this.help);
   }
 
   toolbar() {
@@ -112,6 +174,7 @@ class View {
     const step = (by, label, sign) => make("button", { class: "plain step", "aria-label": label, onclick: () => this.stepHead(by) }, sign);
     const hide = this.toggle(meta.hide_label, this.hiding, (on) => (this.hiding = on));
     const log = this.toggle("Log colours", this.logarithmic, (on) => (this.logarithmic = on));
+    [this.hideBox, this.logBox] = [hide, log].map((label) => label.querySelector("input"));
     this.poolPicker = make("select", { onchange: () => this.setPool(this.poolPicker.value) });
     for (const name of ["max", "mean", "sum"]) this.poolPicker.append(make("option", { value: name }, name));
     this.poolPicker.value = this.pool;
@@ -231,28 +294,46 @@ class View {
     this.gallery.show();
     this.written.show();
     this.showHeadline();
+    this.toAddress();
   }
 
+  // The rule of pictures.py: the strongest word that is shown; first what hidden words have, if more.
   showHeadline() {
     const { picture, shown } = this;
     const word = shortened(picture.rowAxis.words[shown], 40);
-    const best = this.entries(shown)[0];
+    const best = this.entries(shown).find((entry) => entry.weight >= 0.005);
     const strong = (text, kind) => make("b", { class: kind, dir: "auto" }, text);
-    if (!best) this.headline.replaceChildren(strong(word, "query"), " looks at nothing that is shown.");
+    const rests = this.hiding ? picture.hiddenMass(shown) : 0;
+    const parts = [];
+    if (rests > Math.max(best ? best.weight : 0, 0.005)) {
+      const average = picture.pooled ? " on average" : "";
+      parts.push(`${two(rests)} rests${average} on `, make("bdi", {}, this.hiddenNames(picture)), " (hidden); of the rest, ");
+    }
+    parts.push(strong(word, "query"));
+    if (!best) parts.push(" looks at nothing that is shown.");
     else {
       const source = shortened(picture.columnAxis.words[best.column], 40);
-      const itself = picture.rowAxis === picture.columnAxis && best.column === shown;
+      const itself = picture.place.kind !== "cross" && picture.rowAxis === picture.columnAxis && best.column === shown;
       const where = picture.place.kind === "cross" ? " in the source" : "";
-      this.headline.replaceChildren(strong(word, "query"), " looks most at ", strong(itself ? "itself" : source, "source"), where, this.measured(best, picture));
+      parts.push(" looks most at ", strong(itself ? "itself" : source, "source"), where, this.measured(best, picture));
     }
+    const left = picture.pooled === "sum" ? 0 : picture.leftOut(shown);
+    if (left >= 0.2) parts.push(` ${two(left)} of its row is on weak words that are not in this file.`);
+    this.headline.replaceChildren(...parts);
     const untouched = shown === this.meta.chosen.word && sameChoice(this.choice, this.first);
     // Quoted words are set apart, so that right-to-left ones do not turn the sentence around.
     this.reason.textContent = untouched ? this.meta.why.replace(/“([^”]*)”/g, "“\u2068$1\u2069”") : "";
   }
 
   measured(best, picture) {
-    if (picture.single) return `: ${two(best.weight)} of its attention in head ${picture.name}.`;
-    if (this.pool === "max") return `: ${two(best.weight)} of its attention in ${best.head}, the most of any head.`;
+    const what = this.meta.measure === "weight" ? "of its attention" : "of its weight·‖v‖";
+    const { cells } = picture.place;
+    if (cells > 1) {
+      const how = { max: "largest weight", mean: "mean", sum: "sum" }[this.meta.aids.pool];
+      return `: ${two(best.weight)}, the ${how} in a cell of up to ${cells} × ${cells} tokens of ${picture.name}.`;
+    }
+    if (!picture.pooled) return `: ${two(best.weight)} ${what} in head ${picture.name}.`;
+    if (picture.pooled === "max" && best.head !== picture.name) return `: ${two(best.weight)} ${what} in ${best.head}, the most of any head.`;
     return `: ${two(best.weight)}, the ${picture.name}.`;
   }
 
@@ -335,13 +416,15 @@ class View {
   }
 
   listen() {
+    this.ended = new AbortController();
+    const { signal } = this.ended;
     const dark = window.matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", () => this.recolour());
+    dark.addEventListener("change", () => this.recolour(), { signal });
     document.addEventListener("keydown", (event) => {
       const inside = this.root.contains(event.target);
       const alone = event.target === document.body && document.querySelector(".clearhead") === this.root;
       if (inside || alone) this.key(event);
-    });
+    }, { signal });
   }
 
   key(event) {
@@ -380,5 +463,5 @@ class View {
 // Every root of this page that has no view yet: a page may hold several.
 for (const root of document.querySelectorAll(".clearhead[data-view]:not([data-started])")) {
   root.dataset.started = "true";
-  new View(root);
+  root.view = new View(root);
 }
