@@ -1,0 +1,239 @@
+// One side of the page: a text, a model, and the look at it, anew after every pause in typing.
+
+const PAUSE = 150; // milliseconds without a key
+
+class Pane {
+  constructor(studio, number, start) {
+    Object.assign(this, { studio, number, kept: viewState(start), view: null, asked: null });
+    this.model = start.model ?? "";
+    this.field = make("textarea", { class: "text", rows: 2, spellcheck: "false", dir: "auto", "aria-label": number ? "Second text" : "Text", placeholder: "Type a text …", oninput: () => this.typed() });
+    this.field.value = start.text ?? studio.firstText;
+    this.models = new ModelPicker(this, number ? "Second model" : "Model");
+    this.status = make("p", { class: "status quiet", role: "status" });
+    this.stopButton = make("button", { class: "plain stop", hidden: true, onclick: () => this.stop() }, "Stop");
+    this.bar = make("progress", { class: "bar-of-work", max: 1, hidden: true, "aria-label": "Progress" });
+    this.role = make("p", { class: "role quiet" });
+    this.writer = new Writer(this, start);
+    this.why = new WhyPanel(this, start);
+    this.map = new MapPanel(this);
+    this.host = make("div", { class: "view-host" });
+    const composer = make(
+      "section",
+      { class: "card composer", "aria-label": number ? "Second text and model" : "Text and model" },
+      make("div", { class: "composer-line" }, this.models.element, make("span", { class: "spacer" }), this.status, this.bar, this.stopButton),
+      this.field,
+      this.writer.controls,
+    );
+    this.element = make("section", { class: "pane" }, composer, this.writer.element, this.why.element, this.map.element, this.role, this.host);
+    this.listenForFiles(composer);
+  }
+
+  get text() {
+    return this.field.value;
+  }
+
+  // As many lines as the text has, up to a third of the window.
+  fit() {
+    this.field.style.height = "auto";
+    this.field.style.height = `${Math.min(this.field.scrollHeight + 2, Math.max(90, innerHeight / 4))}px`;
+  }
+
+  setText(text) {
+    this.field.value = text;
+    this.kept = { pool: this.kept.pool, hiding: this.kept.hiding, logarithmic: this.kept.logarithmic };
+    this.why.close();
+    this.writer.clear();
+    this.fit();
+    this.look();
+  }
+
+  typed() {
+    this.fit();
+    this.typedAt = performance.now();
+    this.writer.clear();
+    this.why.close();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.look(), PAUSE);
+  }
+
+  setModel(name) {
+    this.model = name;
+    this.models.picker.value = name;
+    this.writer.clear();
+    this.why.close();
+    this.roles = null;
+    this.look();
+    this.askRoles(false);
+  }
+
+  // What every request about this text begins with.
+  get about() {
+    return { pane: this.number, model: this.model, text: this.text };
+  }
+
+  look(then = null) {
+    clearTimeout(this.timer);
+    const trace = this.models.kind === "trace";
+    this.field.disabled = trace;
+    if (!trace && !this.text.trim()) {
+      this.say("Type a text to look at it.");
+      return;
+    }
+    if (this.asked !== null) this.studio.connection.forget(this.asked);
+    this.asked = this.studio.connection.ask("look", { ...this.about, ids: this.writer.ids }, (message, bytes) => {
+      if (message.kind === "look") this.show(message, bytes, then);
+      else if (message.kind === "long") this.long(message);
+      else this.heard(message);
+    });
+  }
+
+  // Too long for all heads at once: the map of one head.
+  long({ tokens }) {
+    this.say(`${tokens.toLocaleString("en")} tokens: one head at a time`, true);
+    this.view?.end();
+    this.view?.root.remove();
+    this.view = null;
+    this.showRole();
+    this.fit();
+    this.map.ask();
+  }
+
+  // Progress, errors, and what else may come instead of an answer.
+  heard(message) {
+    if (message.kind === "progress") {
+      const { done, total, what } = message;
+      this.say(`${what} …`, true);
+      this.bar.hidden = !(total > 1);
+      if (total > 1) [this.bar.max, this.bar.value] = [total, done];
+    } else if (message.kind === "loading") this.say(`loading ${message.model} …`, true);
+    else if (message.kind === "stopped") this.say("Stopped.");
+    else if (message.kind === "error") this.fail(message);
+  }
+
+  say(text, busy = false) {
+    this.status.textContent = text;
+    this.status.classList.remove("bad");
+    this.stopButton.hidden = !busy;
+    if (!busy) this.bar.hidden = true;
+  }
+
+  fail({ text, hint }) {
+    this.say(hint ? `${text} ${hint}` : text);
+    this.status.classList.add("bad");
+    this.studio.models();
+  }
+
+  stop() {
+    this.studio.connection.ask("stop", { pane: this.number });
+    this.say("Stopped.");
+  }
+
+  show({ id, meta, blocks, seconds, computed }, bytes, then) {
+    this.lookNumber = id;
+    this.map.close();
+    const fetch = (name) => this.block(id, name);
+    const before = this.view;
+    const root = make("div", { class: "view coming" });
+    this.host.append(root);
+    let first = true;
+    const state = { ...this.kept };
+    if (state.word !== undefined && state.word >= meta.axes[0].words.length) delete state.word;
+    const changed = (view) => {
+      if (first) {
+        first = false;
+        root.classList.remove("coming");
+        before?.end();
+        before?.root.remove();
+        this.view = view;
+        this.drawn(seconds, computed);
+        then?.();
+      } else this.keep(view);
+      this.showRole();
+      this.studio.changed(this);
+    };
+    const view = new View(root, { meta, blocks: new SentBlocks(partsOf(blocks, bytes), fetch), state, changed, asked: (position, rank) => this.why.ask(position, { rank }) });
+    root.view = view;
+    this.meta = meta;
+    if (this.number === 0) this.studio.root.dataset.ready = "true";
+    this.proof(id, view);
+  }
+
+  drawn(seconds, computed) {
+    const run = computed === null ? "" : `, ${computed} token${computed === 1 ? "" : "s"} run`;
+    const since = this.typedAt ? `${Math.round(performance.now() - this.typedAt)} ms after the last key` : `${Math.round(seconds * 1000)} ms`;
+    this.say(`${since}${run}`);
+    this.element.dataset.drawn = `${this.lookNumber}`;
+    if (this.typedAt) this.studio.root.dataset.latency = `${Math.round(performance.now() - this.typedAt)}`;
+    this.typedAt = null;
+    this.studio.looked();
+  }
+
+  // What a reader chose stays chosen in the next look; what the salience chose may change.
+  keep(view) {
+    const { head, word, ...rest } = view.state();
+    const { chosen } = view.meta;
+    Object.assign(this.kept, rest);
+    if (head !== chosen.head || this.kept.head) this.kept.head = head;
+    if (word !== chosen.word || this.kept.word !== undefined) this.kept.word = word;
+  }
+
+  block(look, name) {
+    return new Promise((resolve) => {
+      this.studio.connection.ask("block", { pane: this.number, look, name }, (message, bytes) => {
+        if (message.kind === "block") resolve(bytes);
+        else if (message.kind === "gone" && this.lookNumber === look) this.look();
+        else this.heard(message);
+      });
+    });
+  }
+
+  // The proof takes longer than the picture: it is asked for when the picture is there.
+  async proof(look, view) {
+    const bytes = await this.block(look, "proof");
+    if (this.lookNumber !== look) return;
+    const proof = JSON.parse(new TextDecoder().decode(bytes));
+    const stamp = make("p", { class: proof.exact ? "stamp" : "stamp bad" }, make("b", {}, proof.exact ? "✓ Proved " : "✗ Not proved "), proof.text);
+    view.app.querySelector("footer .caveat")?.after(stamp);
+    if (this.status.textContent.endsWith("run")) this.say(`${this.status.textContent}, ${proof.exact ? "proved" : "not proved"}`);
+  }
+
+  askRoles(measure) {
+    if (!["decoder", "encoder"].includes(this.models.kind)) return;
+    this.studio.connection.ask("roles", { model: this.model, measure }, (message) => {
+      if (message.kind !== "roles") return this.heard(message);
+      this.roles = message;
+      if (measure) this.say("");
+      this.showRole();
+    });
+  }
+
+  showRole() {
+    this.role.hidden = !this.view;
+    if (!this.view || !this.roles) return;
+    const head = this.view.headName();
+    const found = this.roles.heads[head];
+    const others = (role) => Object.entries(this.roles.heads).filter(([, roles]) => roles.some((one) => one.role === role)).map(([name]) => name);
+    if (found) {
+      const parts = found.slice(0, 3).flatMap(({ role, evidence }) => [make("b", {}, role), ` (${evidence}) `]);
+      const alike = others(found[0].role).filter((name) => name !== head).slice(0, 6);
+      const links = alike.map((name) => make("button", { class: "head-link", onclick: () => this.view.choose(this.view.headNamed(name)) }, name));
+      this.role.replaceChildren(`Role of ${head}: `, ...parts, ...(links.length ? [" Others with it: ", ...links] : []));
+    } else if (this.roles.known) this.role.textContent = `${head} has no role that the measurement could name.`;
+    else {
+      const button = make("button", { class: "plain", onclick: () => this.askRoles(true) }, "Measure the roles of all heads");
+      this.role.replaceChildren("What a head does in general is not known of this model yet. ", button);
+    }
+  }
+
+  // A text file can be dropped on the text.
+  listenForFiles(target) {
+    target.addEventListener("dragover", (event) => event.preventDefault());
+    target.addEventListener("drop", async (event) => {
+      const file = event.dataTransfer.files[0];
+      if (!file) return;
+      event.preventDefault();
+      if (file.size > 400000) this.fail({ text: `${file.name} has ${megabytes(file.size)}; a text of up to 0.4 MB can be opened.` });
+      else this.setText(await file.text());
+    });
+  }
+}

@@ -1,0 +1,93 @@
+// The line to the server: requests with a number go out, answers come back; it is mended when it breaks.
+
+const LONGEST_PAUSE = 5000; // milliseconds between two attempts to connect again
+
+class Connection {
+  constructor({ opened, lost }) {
+    Object.assign(this, { opened, lost, number: 0, attempts: 0 });
+    this.waiting = new Map(); // number → what is called with each answer
+    this.connect();
+    addEventListener("online", () => this.retry());
+    document.addEventListener("visibilitychange", () => document.hidden || this.retry());
+  }
+
+  connect() {
+    const address = new URL("live", location.href.split("#")[0]);
+    address.protocol = "ws:";
+    this.socket = new WebSocket(address);
+    this.socket.binaryType = "arraybuffer";
+    this.socket.onopen = () => {
+      this.attempts = 0;
+      this.opened();
+    };
+    this.socket.onmessage = (event) => this.receive(event.data);
+    this.socket.onclose = () => this.broken();
+  }
+
+  broken() {
+    this.waiting.clear();
+    const pause = Math.min(LONGEST_PAUSE, 250 * 2 ** this.attempts++);
+    this.lost(pause);
+    this.timer = setTimeout(() => this.connect(), pause);
+  }
+
+  // The machine woke up, or somebody looks at the page again: there is no use in waiting on.
+  retry() {
+    if (this.socket.readyState <= WebSocket.OPEN) return;
+    clearTimeout(this.timer);
+    this.connect();
+  }
+
+  get open() {
+    return this.socket.readyState === WebSocket.OPEN;
+  }
+
+  // Sends a request; `answer` is called with each message about it, and with the bytes that it has.
+  ask(asked, fields, answer = () => {}) {
+    const id = ++this.number;
+    if (!this.open) return id;
+    if (this.waiting.size > 400) this.waiting.delete(this.waiting.keys().next().value);
+    this.waiting.set(id, answer);
+    this.socket.send(JSON.stringify({ id, do: asked, ...fields }));
+    return id;
+  }
+
+  forget(id) {
+    this.waiting.delete(id);
+  }
+
+  receive(data) {
+    let message;
+    let bytes = null;
+    if (typeof data === "string") message = JSON.parse(data);
+    else {
+      const size = new DataView(data).getUint32(0, true);
+      message = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 4, size)));
+      bytes = new Uint8Array(data, 4 + size);
+    }
+    this.waiting.get(message.id)?.(message, bytes);
+  }
+}
+
+// The blocks of a look that came with it, and those that are asked for.
+class SentBlocks extends Blocks {
+  constructor(parts, fetch) {
+    super(null);
+    this.parts = parts;
+    this.fetch = fetch;
+  }
+  bytes(name) {
+    const part = this.parts.get(name);
+    return part ? Promise.resolve(part) : this.fetch(name);
+  }
+}
+
+function partsOf(sizes, bytes) {
+  const parts = new Map();
+  let at = 0;
+  for (const [name, size] of sizes) {
+    parts.set(name, bytes.subarray(at, at + size));
+    at += size;
+  }
+  return parts;
+}

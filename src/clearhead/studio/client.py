@@ -1,0 +1,139 @@
+"""One connected page: its requests come in, results go out; it holds its own looks, and no more."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from clearhead.errors import ClearheadError, InputError
+from clearhead.generation.session import Session
+from clearhead.studio.looking import Pane
+from clearhead.studio.messages import LONGEST_MESSAGE, PANES, parsed
+
+if TYPE_CHECKING:
+    from clearhead.studio.requests import Requests
+
+MOST_UNSENT = 64_000_000  # bytes that wait for a page which does not read them
+PATIENCE = 60.0  # seconds for one message to be taken
+TOO_SLOW, TOO_LARGE = 1013, 1009  # codes of closing
+
+
+class Client:
+    """A WebSocket with what its page shows. ``tell`` may be called by any thread."""
+
+    def __init__(self, socket: WebSocket, requests: Requests) -> None:
+        self.socket, self.requests = socket, requests
+        self.panes = [Pane() for _ in range(PANES)]
+        self.sessions: dict[tuple[str, int], Session] = {}
+        self.settings: list[dict[str, Any]] = [{} for _ in range(PANES)]
+        self.lock = threading.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._unsent: deque[str | bytes] = deque()
+        self._size = 0
+        self._news = asyncio.Event()
+        self.open = True
+
+    def tell(self, kind: str, number: int, payload: bytes = b"", /, **fields: object) -> None:
+        """Send a message: JSON, and in front of bytes the JSON's length and the JSON."""
+        if not self.open:
+            return
+        text = json.dumps({"kind": kind, "id": number, **fields}, allow_nan=False)
+        message: str | bytes = text
+        if payload:
+            head = text.encode("utf-8")
+            message = struct.pack("<I", len(head)) + head + payload
+        try:
+            self._loop.call_soon_threadsafe(self._put, message)
+        except RuntimeError:  # the server has ended meanwhile
+            self.open = False
+
+    def _put(self, message: str | bytes) -> None:
+        if not self.open:
+            return
+        self._unsent.append(message)
+        self._size += len(message)
+        if self._size > MOST_UNSENT:
+            self.open = False  # a page that stopped reading: nothing more is kept for it
+            self._unsent.clear()
+        self._news.set()
+
+    async def serve(self) -> None:
+        """Answer requests until the page goes away."""
+        await self.socket.accept()
+        sender = asyncio.create_task(self._send())
+        try:
+            receiver = asyncio.create_task(self._receive())
+            await asyncio.wait({sender, receiver}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (sender, receiver):
+                task.cancel()
+            await asyncio.gather(sender, receiver, return_exceptions=True)
+        finally:
+            self.leave()
+
+    def leave(self) -> None:
+        """Cancel what runs for this page and free its memory."""
+        self.open = False
+        self._unsent.clear()
+        self.requests.drop(self)
+        for pane in self.panes:
+            pane.forget()
+        self.sessions.clear()
+
+    async def _send(self) -> None:
+        while self.open:
+            await self._news.wait()
+            self._news.clear()
+            while self._unsent and self.open:
+                message = self._unsent.popleft()
+                self._size -= len(message)
+                put = self.socket.send_text if isinstance(message, str) else self.socket.send_bytes
+                try:
+                    await asyncio.wait_for(put(message), PATIENCE)  # type: ignore[arg-type]
+                except (TimeoutError, WebSocketDisconnect, RuntimeError, OSError):
+                    self.open = False
+        await self._close(TOO_SLOW, "this page does not read what it asked for.")
+
+    async def _receive(self) -> None:
+        while True:
+            message = await self.socket.receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            text = message.get("text")
+            if text is None:
+                self.tell("error", 0, text="a message is text, not bytes.", hint=None)
+                continue
+            if len(text) > LONGEST_MESSAGE:
+                await self._close(TOO_LARGE, "this message is too long.")
+                return
+            self._answer(text)
+
+    def _answer(self, text: str) -> None:
+        number = _number_of(text)
+        try:
+            number, asked, fields = parsed(text)
+            self.requests.answer(self, number, asked, fields)
+        except InputError as error:
+            self.tell("error", number, text=error.message, hint=error.hint)
+        except ClearheadError as error:
+            self.tell("error", number, text=error.message, hint=error.hint)
+
+    async def _close(self, code: int, words: str) -> None:
+        try:
+            await asyncio.wait_for(self.socket.close(code, words), 5)
+        except (TimeoutError, RuntimeError, OSError, WebSocketDisconnect):
+            return
+
+
+def _number_of(text: str) -> int:
+    """The number of a request that may be wrong otherwise; 0 if it has none."""
+    try:
+        number = json.loads(text)["id"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return 0
+    return number if isinstance(number, int) and 0 <= number <= 2**53 else 0

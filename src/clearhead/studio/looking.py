@@ -1,0 +1,200 @@
+"""The look at a text of a live page: what is shown first is sent at once, the rest when asked."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from clearhead.checkpoints.load import Loaded
+from clearhead.errors import InputError
+from clearhead.explain.generated import GeneratedText
+from clearhead.explain.look import Look
+from clearhead.explain.make_look import make_look
+from clearhead.explain.why.parts import Why
+from clearhead.studio.mapping import LongText
+from clearhead.studio.reading import Reader, whole_passage
+from clearhead.studio.worker import Job
+from clearhead.trace.passage import Passage
+from clearhead.trace.seen import Seen
+from clearhead.views.page.blocks import Blocks
+from clearhead.views.page.data import page_of_look, proof_meta
+from clearhead.views.page.predictions import (
+    TEMPERATURES,
+    KeptLogits,
+    add_lens,
+    add_predictions,
+    logits_meta,
+)
+
+MOST_TOKENS = 1024  # of a text whose heads are all shown; longer ones are for the map
+RUNNER = 12_000_000  # bytes of a session besides its cache: scratch memory, kept weights
+PROOF, LENS = "proof", "lens"  # computed when a page asks
+
+
+class LiveBlocks(Blocks):
+    """Blocks as plain bytes; those of rows are made when somebody asks for them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: dict[str, bytes] = {}
+        self._makers: dict[str, Callable[[], bytes]] = {}
+
+    def add(self, name: str, data: bytes, *, deflated: bool = True) -> str:  # noqa: ARG002
+        """Keep a block; nothing is packed, as it does not go into a file."""
+        self.made[name] = data
+        return name
+
+    def add_all(self, makers: Mapping[str, Callable[[], bytes]]) -> None:
+        """Keep how blocks are made."""
+        self._makers |= makers
+
+    def bytes_of(self, name: str) -> bytes | None:
+        """A block; None if there is no such."""
+        if name not in self.made and name in self._makers:
+            self.made[name] = self._makers[name]()
+        return self.made.get(name)
+
+
+@dataclass
+class Pane:
+    """What one side of a page shows: the text of its model, its look, and what was sent."""
+
+    model: str = ""
+    reader: Reader | None = None
+    look: Look | None = None
+    number: int = -1  # of the request that the look answers
+    logits: KeptLogits | None = None
+    why: Why | None = None
+    long: LongText | None = None
+    blocks: LiveBlocks = field(default_factory=LiveBlocks)
+
+    def forget(self) -> None:
+        """Free the memory."""
+        self.reader = self.look = self.logits = self.why = self.long = None
+        self.number, self.blocks = -1, LiveBlocks()
+
+    @property
+    def nbytes(self) -> int:
+        """About what it holds: keys, values, queries and outputs, and the cache of the session."""
+        long = 0 if self.long is None else self.long.seen.nbytes
+        sent = sum(map(len, self.blocks.made.values()))
+        return long + sent + (0 if self.reader is None else self.reader.nbytes * 4 // 3 + RUNNER)
+
+
+def show_look(
+    pane: Pane, thing: Loaded | Seen, name: str, job: Job, *,
+    text: str, ids: Sequence[int], head: str | None,
+) -> None:  # fmt: skip
+    """Look at a text and send what a page shows of it first."""
+    began = time.perf_counter()
+    try:
+        look, logits = _looked(pane, thing, name, job, text, ids, head)
+    except _Long as long:
+        job.tell("long", tokens=long.args[0], most=MOST_TOKENS)
+        return
+    job.progress(3, 4, "drawing")
+    blocks = LiveBlocks()
+    data = page_of_look(look, blocks=blocks, predictions=_predictions(logits), proved=False)
+    data.meta["tokens"] = token_meta(look)
+    first = [_first_block(data.meta), *("gallery", "predictions", "tokens")]
+    sent = {one: blocks.bytes_of(one) for one in first if one is not None}
+    pane.look, pane.logits, pane.blocks, pane.number = look, logits, blocks, job.number
+    computed = pane.reader.computed if pane.reader is not None else None
+    taken = {"seconds": round(time.perf_counter() - began, 4), "computed": computed}
+    parts = {one: part for one, part in sent.items() if part is not None}
+    sizes = [[one, len(part)] for one, part in parts.items()]
+    job.tell("look", b"".join(parts.values()), meta=data.meta, blocks=sizes, **taken)
+
+
+def send_block(pane: Pane, job: Job, *, look: int, name: str) -> None:
+    """Send one block of the look that a page shows."""
+    if pane.look is None or pane.number != look:
+        job.tell("gone")
+        return
+    if name == PROOF:
+        job.tell("block", json.dumps(proof_meta(pane.look)).encode("ascii"), name=name)
+        return
+    if name == LENS and name not in pane.blocks.made:
+        add_lens(pane.blocks, pane.look)
+    found = pane.blocks.bytes_of(name)
+    if found is None:
+        raise InputError("there is no such block in this look.")
+    job.tell("block", found, name=name)
+
+
+def _looked(
+    pane: Pane, thing: Loaded | Seen, name: str, job: Job, text: str, ids: Sequence[int],
+    head: str | None,
+) -> tuple[Look, KeptLogits | None]:  # fmt: skip
+    if isinstance(thing, Seen):
+        if thing.records and thing.records[0].keys > MOST_TOKENS:
+            raise _Long(thing.records[0].keys)
+        return make_look(thing, head=head), None
+    if thing.config.kind != "decoder":
+        return make_look(thing, text, head=head), None
+    passage, written = whole_passage(thing, text, ids)
+    read = _without_last(passage, written)
+    if len(read) > MOST_TOKENS:
+        raise _Long(len(read))
+    if pane.reader is None or pane.reader.loaded is not thing or pane.model != name:
+        pane.forget()
+        pane.reader, pane.model = Reader(thing), name
+    seen, logits = pane.reader.read(read, lambda done, all: job.progress(done, all, "reading"))
+    if written is not None:
+        written = replace(written, probabilities=_came(logits, written))
+    return Look(seen, head=head, loaded=thing, written=written), logits
+
+
+def _came(logits: KeptLogits, written: GeneratedText) -> tuple[float | None, ...]:
+    """The model's own probability of each written token; the last one is not read: None."""
+    largest = logits.logits[:, :1].double()
+    kept = (logits.logits.double() - largest).exp().sum(1)
+    total = kept + logits.rests[:, TEMPERATURES.index(1.0)].double()
+    shares = ((logits.came.double() - largest[:, 0]).exp() / total).tolist()
+    return (*shares[written.prompt - 1 : -1], None)
+
+
+def _without_last(passage: Passage, written: GeneratedText | None) -> Passage:
+    """What a model has read: the last token that it wrote is not among it."""
+    return passage if written is None else Passage(passage.text, passage.tokens[:-1])
+
+
+class _Long(Exception):  # noqa: N818 - nothing went wrong
+    """A text of which not all heads are shown at once."""
+
+
+def _predictions(logits: KeptLogits | None) -> Callable[[Blocks, Look], dict[str, Any] | None]:
+    if logits is None:
+        return add_predictions
+
+    def add(blocks: Blocks, look: Look) -> dict[str, Any]:
+        passage = look.passages[0]
+        assert look.loaded is not None and passage is not None
+        read = Passage(passage.text, passage.tokens[: len(logits.ids)])
+        meta = logits_meta(blocks, look.loaded, read, logits, TEMPERATURES)
+        kept = logits.ids.shape[1]
+        note = f"The {kept} likeliest tokens of each position; all others are one bar."
+        return meta | {"lens": {"block": LENS, "later": True}, "note": note}
+
+    return add
+
+
+def token_meta(look: Look) -> dict[str, Any]:
+    """The ids of the text's tokens, and their words."""
+    passage = look.passages[0]
+    ids = [] if passage is None else [token.id for token in passage.tokens]
+    return {"ids": ids}
+
+
+def _first_block(meta: dict[str, Any]) -> str | None:
+    """The rows of the head that is shown first."""
+    chosen = meta["chosen"]["head"]
+    for layer in meta["layers"]:
+        if chosen in layer["heads"]:
+            return str(layer["block"])
+        if chosen == layer["name"]:
+            return str(layer["pools"]["max"])
+    return None if not meta["groups"] else str(meta["groups"][0]["pools"]["max"])

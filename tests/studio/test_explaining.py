@@ -1,0 +1,70 @@
+from typing import Any
+
+import pytest
+import torch
+
+import clearhead as ch
+from clearhead.errors import InputError
+from clearhead.explain.make_look import read_passage
+from clearhead.studio.explaining import explain, measure_heads, prefix_of, without
+from tests.shared.explain_models import decoder
+from tests.studio.heard import TEXT, Heard, job_of
+
+
+def last() -> int:
+    return len(read_passage(decoder(), TEXT)) - 1
+
+
+def test_the_parts_are_those_of_why() -> None:
+    heard, loaded = Heard(), decoder()
+    explain(loaded, job_of(heard), text=TEXT, ids=[], position=last(), token=7, instead=None)
+    (found,) = heard.of("why")
+    why = ch.why(loaded, TEXT, 7, effects=False)
+    assert found["total"] == pytest.approx(why.total) and found["exact"]
+    assert found["heads"][0]["name"] == why.heads[0].name
+    assert [row[2] for row in found["words"]] == pytest.approx([one.value for one in why.sources])
+    assert len(found["grid"]) == 2 and len(found["grid"][0]) == 4
+
+
+def distribution(off: list[dict[str, Any]]) -> dict[int, tuple[float, float]]:
+    heard = Heard()
+    without(decoder(), job_of(heard), text=TEXT, ids=[], position=last(), off=off, write=2)
+    assert [one["off"] for one in heard.of("continued")] == [False, True]
+    return {one["id"]: (one["before"], one["after"]) for one in heard.of("without")[0]["tokens"]}
+
+
+def test_without_is_measured() -> None:
+    """Before and after are the model's own softmax, computed here once more."""
+    found = distribution([{"head": "L1H2"}, {"head": "L0H1", "source": 2}])
+    loaded = decoder()
+    ids = torch.tensor([[token.id for token in read_passage(loaded, TEXT).tokens]])
+    own = loaded.model(ids)[0, -1].softmax(0)
+    with ch.ablate(loaded, "L1H2"), ch.ablate(loaded, "L0H1", source=2, query=last()):
+        changed = loaded.model(ids)[0, -1].softmax(0)
+    for id, (before, after) in found.items():
+        assert before == pytest.approx(float(own[id]), rel=1e-4)
+        assert after == pytest.approx(float(changed[id]), rel=1e-4)
+    assert any(abs(before - after) > 1e-6 for before, after in found.values())
+
+
+def test_each_listed_head_is_tried() -> None:
+    heard, loaded = Heard(), decoder()
+    parts = {"text": TEXT, "ids": [], "position": last()}
+    why = explain(loaded, job_of(heard), token=None, instead=None, **parts)  # type: ignore[arg-type]
+    measure_heads(loaded, job_of(heard), why, prefix_of(loaded, TEXT, [], last()))
+    assert [one["head"] for one in heard.of("effect")] == [one.name for one in why.heads[:10]]
+
+
+def test_a_position_inside_the_text() -> None:
+    loaded = decoder()
+    passage = read_passage(loaded, TEXT)
+    for position in range(len(passage)):
+        found = prefix_of(loaded, TEXT, [], position)
+        ids = (
+            [t.id for t in read_passage(loaded, found).tokens] if isinstance(found, str) else found
+        )
+        assert ids == [token.id for token in passage.tokens[: position + 1]]
+    with pytest.raises(InputError, match="no position"):
+        prefix_of(loaded, TEXT, [], len(passage))
+    with pytest.raises(InputError, match="decoder"):
+        prefix_of(ch.load("dates"), "May 5", [], 0)

@@ -1,0 +1,66 @@
+import json
+
+import pytest
+
+from clearhead.errors import InputError
+from clearhead.explain.make_look import make_look
+from clearhead.studio import looking
+from clearhead.studio.looking import LiveBlocks, Pane, send_block, show_look
+from clearhead.views.page.data import page_of_look
+from tests.shared.explain_models import decoder
+from tests.studio.heard import TEXT, Heard, job_of
+
+
+def looked(pane: Pane, text: str = TEXT, ids: tuple[int, ...] = (), number: int = 1) -> Heard:
+    heard = Heard()
+    show_look(pane, decoder(), "tiny", job_of(heard, number), text=text, ids=ids, head=None)
+    return heard
+
+
+def test_the_page_of_a_live_look_is_that_of_a_look() -> None:
+    """The same words, layers, masks and choices as in a file; what is later is named."""
+    (found,) = looked(Pane()).of("look")
+    whole = page_of_look(make_look(decoder(), TEXT)).meta
+    for layer in [*found["meta"]["layers"], *whole["layers"]]:
+        layer["scale"] = round(layer["scale"], 6)  # the engine's is a float32
+    for name in ("axes", "bands", "layers", "title", "aids", "measure", "can_hide"):
+        live, file = json.loads(json.dumps([found["meta"][name], whole[name]]))
+        assert live == file, name
+    assert found["meta"]["predictions"]["lens"] == {"block": "lens", "later": True}
+    assert found["meta"]["proof"] is None and found["computed"] == len(
+        found["meta"]["tokens"]["ids"]
+    )
+
+
+def test_blocks_are_made_when_asked_for() -> None:
+    made = []
+    blocks = LiveBlocks()
+    blocks.add_all({"rows": lambda: made.append(1) or b"x"})  # type: ignore[func-returns-value]
+    assert not made and blocks.bytes_of("rows") == b"x" and blocks.bytes_of("rows") == b"x"
+    assert made == [1] and blocks.bytes_of("other") is None
+
+
+def test_written_tokens_have_their_probabilities() -> None:
+    pane = Pane()
+    looked(pane, ids=(5, 9, 11))
+    assert pane.look is not None and pane.logits is not None
+    shares = [one.probability for one in pane.look.generated]
+    assert len(shares) == 3 and shares[-1] is None
+    assert all(one is not None and 0 < one < 1 for one in shares[:2])
+
+
+def test_a_text_that_is_too_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looking, "MOST_TOKENS", 3)
+    (found,) = looked(Pane()).of("long")
+    assert found["tokens"] > found["most"] == 3
+
+
+def test_blocks_of_an_older_look_are_gone() -> None:
+    pane, heard = Pane(), Heard()
+    looked(pane, number=4)
+    send_block(pane, job_of(heard), look=3, name="proof")
+    assert heard.messages[-1]["kind"] == "gone"
+    with pytest.raises(InputError, match="no such block"):
+        send_block(pane, job_of(heard), look=4, name="nothing")
+    pane.forget()
+    assert pane.nbytes == 0

@@ -1,0 +1,33 @@
+import numpy as np
+import pytest
+
+from clearhead.errors import InputError
+from clearhead.studio.mapping import chapter, read_long, send_tile, show_map
+from tests.shared.explain_models import decoder
+from tests.studio.heard import TEXT, Heard, job_of
+
+
+def test_a_tile_holds_the_exact_weights() -> None:
+    heard = Heard()
+    long = read_long(decoder(), "tiny", TEXT, job_of(heard))
+    show_map(long, job_of(heard, 5), "L1H2")
+    send_tile(long, job_of(heard, 6), map=5, place=[0, 0, 0])
+    payload = heard.payloads[heard.messages.index(heard.of("tile")[0])]
+    rows, columns, kind = np.frombuffer(payload[:12], "<u4")
+    cells = np.frombuffer(payload[12:], "<f4").reshape(rows, columns)
+    weights = long.seen["L1H2"].weights().numpy()
+    below = np.tril(np.ones_like(weights)) > 0
+    assert kind == 2 and np.allclose(cells[below], weights[below], atol=1e-6)
+    assert (cells[~below] == -1).all()
+    (done,) = heard.of("mapping")
+    assert done["counted"] == 1.0 and done["strongest"][0]["weight"] <= done["most"][0] + 1e-6
+
+
+def test_a_map_is_of_one_head() -> None:
+    long = read_long(decoder(), "tiny", TEXT, job_of(Heard()))
+    with pytest.raises(InputError, match="one head"):
+        show_map(long, job_of(Heard()), "L1")
+
+
+def test_a_chapter_is_on_every_machine() -> None:
+    assert len(chapter().split()) > 1500

@@ -1,0 +1,98 @@
+import threading
+import time
+from collections.abc import Callable
+
+from clearhead.errors import InputError
+from clearhead.studio import worker as module
+from clearhead.studio.worker import Job, Worker
+from tests.studio.heard import Heard
+
+
+def wait_for(what: object, seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not what() and time.monotonic() < end:  # type: ignore[operator]
+        time.sleep(0.002)
+    assert what()  # type: ignore[operator]
+
+
+def test_the_newest_wins_and_clients_take_turns() -> None:
+    worker, gate, order = Worker("test"), threading.Event(), []
+    one, other = Heard(), Heard()
+
+    def note(name: str) -> None:
+        order.append(name)
+
+    worker.submit(Job(one, 0, "wait", lambda _: (gate.wait(10), None)[1]))
+    wait_for(lambda: worker._running is not None)
+    for number in range(1, 6):  # of one channel: all but the last are dropped
+        worker.submit(Job(one, number, "look", lambda job: note(f"one {job.number}")))
+    worker.submit(Job(one, 6, "why", lambda job: note(f"one {job.number}")))
+    worker.submit(Job(other, 7, "look", lambda job: note(f"other {job.number}")))
+    gate.set()
+    wait_for(lambda: len(order) == 3)
+    assert order == ["one 5", "other 7", "one 6"]
+    worker.end()
+    assert not worker.submit(Job(one, 8, "look", lambda _: None))
+
+
+def test_a_newer_request_cancels_the_running_one() -> None:
+    worker, heard, began = Worker("test"), Heard(), threading.Event()
+
+    def long(job: Job) -> None:
+        began.set()
+        while True:
+            job.check()
+            time.sleep(0.001)
+
+    worker.submit(Job(heard, 1, "look", long))
+    assert began.wait(10)
+    worker.submit(Job(heard, 2, "look", lambda job: job.tell("done")))
+    wait_for(lambda: heard.of("done"))
+    assert [one["id"] for one in heard.of("stopped")] == [1]
+    worker.submit(Job(heard, 3, "look", long))
+    wait_for(lambda: worker._running is not None)
+    worker.drop(heard)  # its page was closed
+    wait_for(lambda: worker._running is None)
+    worker.end()
+
+
+def test_what_goes_wrong_is_a_message() -> None:
+    worker, heard = Worker("test"), Heard()
+
+    def failing(error: Exception) -> Callable[[Job], None]:
+        def run(_job: Job) -> None:
+            raise error
+
+        return run
+
+    for number, error in enumerate((InputError("no.", hint="do."), MemoryError(), KeyError("x"))):
+        worker.submit(Job(heard, number, str(number), failing(error)))
+    wait_for(lambda: len(heard.messages) == 3)
+    texts = [one["text"] for one in heard.of("error")]
+    assert texts == ["no.", "the memory of this machine is full.",
+                     "the computation failed: KeyError: 'x'"]  # fmt: skip
+    worker.submit(Job(heard, 9, "look", lambda job: job.tell("alive")))
+    wait_for(lambda: heard.of("alive"))
+    worker.end()
+
+
+def test_progress_is_told_once_it_takes_long(monkeypatch: object) -> None:
+    heard = Heard()
+    job = Job(heard, 1, "look", lambda _: None, began=time.monotonic())
+    job.progress(1, 3, "reading")
+    assert not heard.messages
+    job.began -= module.QUIET + 0.1
+    job.progress(2, 3, "reading")
+    job.progress(3, 3, "reading")  # too soon after the one before
+    assert [one["done"] for one in heard.of("progress")] == [2]
+
+
+def test_too_many_wait() -> None:
+    worker, gate = Worker("test"), threading.Event()
+    worker.submit(Job(Heard(), 0, "wait", lambda _: (gate.wait(10), None)[1]))
+    wait_for(lambda: worker._running is not None)
+    clients = [Heard() for _ in range(module.MOST_WAITING + 1)]
+    accepted = [worker.submit(Job(one, 1, "look", lambda _: None)) for one in clients]
+    assert accepted == [True] * module.MOST_WAITING + [False]
+    gate.set()
+    worker.end()
