@@ -47,7 +47,7 @@ def tensors(
     return made(WIDTH), made(WIDTH), made(value_dim)
 
 
-def backward(work: Callable[..., Tensor], inputs: tuple[Tensor, ...], **options: bool) -> None:
+def backward(work: Callable[..., Tensor], inputs: tuple[Tensor, ...], **options: Any) -> None:
     output = work(*inputs, **options)
     torch.autograd.grad(output, inputs, torch.ones_like(output))
 
@@ -120,6 +120,42 @@ def fused(lengths: list[int], *, grad: bool) -> str:
         "faster than plain",
     ]
     return table(header, rows)
+
+
+# batch, heads, kv_heads, tokens, width; and what is given beside causal=True
+TRAINED: dict[str, tuple[tuple[int, int, int, int, int], dict[str, int]]] = {
+    "12 rows of 64 tokens, 4 heads of width 32": ((12, 4, 4, 64, 32), {}),
+    "8 rows of 256 tokens, 6 heads of width 64": ((8, 6, 6, 256, 64), {}),
+    "1,024 tokens, 8 heads of width 32": ((1, 8, 8, 1024, 32), {}),
+    "1,024 tokens, 8 heads of width 128": ((1, 8, 8, 1024, 128), {}),
+    "1,024 tokens, 9 heads over 3 of width 64": ((1, 9, 3, 1024, 64), {}),
+    "2,048 tokens, 8 heads of width 64, a window of 256": ((1, 8, 8, 2048, 64), {"window": 256}),
+}
+
+
+def trained() -> str:
+    """Forward and backward, causal, heads side by side as a model's projections leave them."""
+    rows = []
+    for name, ((batch, heads, kv_heads, length, width), options) in TRAINED.items():
+        torch.manual_seed(0)
+        inputs = tuple(
+            torch.randn(batch, length, count, width).transpose(1, 2).requires_grad_()
+            for count in (heads, kv_heads, kv_heads)
+        )
+        theirs: dict[str, Any] = {"is_causal": True, "enable_gqa": heads != kv_heads}
+        if "window" in options:
+            ahead = torch.arange(length) - torch.arange(length)[:, None]
+            theirs = {"attn_mask": (ahead <= 0) & (ahead > -options["window"])}
+        took = medians(
+            {
+                "sdpa": partial(backward, SDPA, inputs, **theirs),
+                "ours": partial(backward, ch.attention, inputs, causal=True, **options),
+            },
+            rounds=5,
+        )
+        ratio = f"{took['ours'] / took['sdpa']:.2f}"
+        rows.append([name, seconds(took["sdpa"]), seconds(took["ours"]), ratio])
+    return table(["causal", "SDPA", "ours", "time / SDPA's"], rows)
 
 
 def modules(lengths: list[int]) -> str:
@@ -275,7 +311,8 @@ def main() -> None:
     parts = [f"`python benchmarks/attention.py` on {machine()}. {HEADS} heads of width {WIDTH}."]
     works: dict[str, Callable[[], str]] = {
         "Forward": partial(fused, lengths, grad=False),
-        "Forward and backward": partial(fused, lengths, grad=True),
+        "Forward and backward": partial(fused, [64, 128, 256, *lengths[1:]], grad=True),
+        "Forward and backward, other sizes": trained,
         "The module with its projections": partial(modules, lengths[:4]),
         "Value width 32, key width 64": partial(narrow_values, [256, 512, 1024, 2048]),
         "A window of 256 keys": partial(windows, lengths[1:6]),

@@ -22,7 +22,8 @@ import clearhead as ch
 from clearhead.checkpoints.load import Loaded
 from clearhead.checkpoints.save import save
 from clearhead.text.characters import CharacterTokenizer
-from clearhead.training.data.batch import IGNORED
+from clearhead.training.data.batches.batch import IGNORED
+from clearhead.training.data.batches.pairs import PairBatches, pairs_in_order
 from clearhead.training.data.dates import (
     FORMS,
     HELD_OUT_FORMS,
@@ -33,13 +34,12 @@ from clearhead.training.data.dates import (
     parts,
     written,
 )
-from clearhead.training.data.pair_batches import PairBatches, pairs_in_order
 from clearhead.training.events import Finished, Stepped, Validated
 from clearhead.training.initialisation import fresh_model
 from clearhead.training.loop import train_task
 from clearhead.training.settings import TrainingSettings
 from clearhead.training.sizes import pairs_config
-from clearhead.training.task import Task
+from clearhead.training.tasks.task import Task
 
 SHIPPED = Path(ch.__file__).parent / "checkpoints" / "built_in" / "dates"
 SHAPE = {

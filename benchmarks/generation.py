@@ -1,8 +1,9 @@
 """Generation against llama.cpp and transformers: ``python benchmarks/generation.py [--publish]``.
 
-SmolLM2 from one GGUF file, in one run, alternating rounds, medians. ``--only decode,prefill`` runs
-some of the parts; ``--publish`` writes each part's table into docs/benchmarks.md as soon as it is
-there, and leaves the others alone.
+Alternating rounds, medians. The parts ``speeds``, ``batches``, ``memories``, ``avx2``, ``reading``
+and ``agreement`` take seven GGUF files (``--files`` names some), the others SmolLM2 in Q4_1.
+``--only decode,prefill`` runs some of the parts; ``--publish`` writes each part's table into
+docs/benchmarks.md as soon as it is there, and leaves the others alone.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
-from generation_avx2 import avx2
-from generation_contestants import TOKENS, Clearhead, Llama, Transformers, some_ids, turns
-from generation_curve import draw_curve
-from generation_files import files_table
-from generation_processes import bandwidth, first_token, first_use, memory, sharing
+from generating.avx2 import avx2
+from generating.contestants import TOKENS, Clearhead, Transformers, some_ids, turns
+from generating.curve import draw_curve
+from generating.files import LABELS, in_catalogue
+from generating.peers import Llama
+from generating.processes import bandwidth, first_token, first_use, memory, sharing
+from generating.seven import agreements, batches, limits_of_files, memories, speeds
 from measure import machine, megabytes, publish, seconds, table
 from torch import Tensor
 from torch.nn import functional
@@ -166,8 +169,7 @@ def quality(path: Path, tokens: int) -> str:
     mine, eight = Clearhead(path), in_eight_bits(path)
     tokenizer, model = mine.loaded.tokenizer, mine.loaded.model
     assert tokenizer is not None
-    topics = pydoc_data.topics.topics
-    ids = tokenizer.encode("\n\n".join(topics[name] for name in sorted(topics)))[:tokens]
+    ids = tokenizer.encode(_documentation())[:tokens]
     engines = {"the engine, with the file's 4 bits": mine, "the engine, all in 8 bits": eight}
     losses = dict.fromkeys(["float32 on torch", *engines], 0.0)
     same = dict.fromkeys(engines, 0)
@@ -193,6 +195,12 @@ def quality(path: Path, tokens: int) -> str:
     return table(head, rows)
 
 
+def _documentation() -> str:
+    """A text that every Python carries."""
+    topics = pydoc_data.topics.topics
+    return "\n\n".join(topics[name] for name in sorted(topics))
+
+
 def loss(logits: Tensor, ids: list[int]) -> float:
     """Summed over the tokens that follow the first."""
     return float(functional.cross_entropy(logits[:-1], torch.tensor(ids[1:]), reduction="sum"))
@@ -202,13 +210,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds, shorter texts")
     parser.add_argument("--only", default="", help="parts, separated by commas")
+    parser.add_argument("--files", default="", help=f"of {', '.join(LABELS)}")
     parser.add_argument("--publish", action="store_true", help="write docs/benchmarks.md")
     given = parser.parse_args()
-    from clearhead.checkpoints.load import resolve
-
-    path = resolve("smollm2")
-    path = next(path.glob("*.gguf")) if path.is_dir() else path
-    works = parts(path, given.quick, given.publish)
+    names = given.files.split(",") if given.files else list(LABELS)
+    works = files_parts(names, given.quick)
+    works |= parts(in_catalogue("smollm2"), given.quick, given.publish)
     for name in given.only.split(",") if given.only else works:
         if name not in works:
             raise SystemExit(f"there is no part {name!r}: {', '.join(works)}")
@@ -221,6 +228,19 @@ def main() -> None:
         gc.collect()
 
 
+def files_parts(names: list[str], quick: bool) -> dict[str, tuple[str, Callable[[], str]]]:
+    """What is measured of several files."""
+    rounds = 3 if quick else ROUNDS
+    return {
+        "speeds": ("Seven files", lambda: speeds(names, rounds)),
+        "batches": ("A batch of 8", lambda: batches(names, rounds)),
+        "memories": ("Peak memory", lambda: memories(names)),
+        "avx2": ("With AVX2 alone", lambda: avx2(names, rounds)),
+        "reading": ("How fast weights are read", lambda: limits_of_files(names, rounds, bandwidth)),
+        "agreement": ("Agreement", lambda: agreements(names, _documentation())),
+    }
+
+
 def parts(path: Path, quick: bool, keep: bool) -> dict[str, tuple[str, Callable[[], str]]]:
     """What can be measured: title and work."""
     rounds = 3 if quick else ROUNDS
@@ -231,14 +251,12 @@ def parts(path: Path, quick: bool, keep: bool) -> dict[str, tuple[str, Callable[
         "decode": ("Decoding", lambda: decoding(path, rounds, sizes)),
         "batch": ("Decoding a batch of 8", lambda: decoding_batch(path, rounds)),
         "prefill": ("Prompts", lambda: prefilling(path, rounds, prompts)),
-        "avx2": ("With AVX2 alone", lambda: avx2(path, rounds)),
         "limits": ("Where a step's time goes", lambda: limits(path, rounds, sizes)),
         "cache": ("What the cache buys", lambda: without_cache(path, min(rounds, 5), curve, keep)),
         "first": ("First token", lambda: first_token(path, min(rounds, 5))),
         "use": ("First use", lambda: first_use(path)),
         "sharing": ("Two processes on the same cores", lambda: sharing(path)),
         "memory": ("Memory", lambda: memory(path)),
-        "files": ("Other files", lambda: files_table(path, min(rounds, 3))),
         "quality": ("Quality", lambda: quality(path, 2048 if quick else 20_480)),
     }
 

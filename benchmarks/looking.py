@@ -7,7 +7,8 @@ forward included, the model loaded before, after a warm-up; each measurement is 
 own, and memory is its highest above what it held with the model loaded. Lengths may be measured
 one after the other: the table holds the latest of each (build/looking.json). A page is shown when
 Chromium has drawn its first picture (clearhead) or fired its load event (BertViz, whose pictures
-are drawn by scripts that it fetches from the network).
+are drawn by scripts that it fetches from the network). ``--pages`` measures the course and the
+pages of one sentence alone, in this process.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +48,8 @@ LONGEST_MODEL_VIEW = 256
 LAYER = "L16"  # of the view of one layer
 MOST_SECONDS, MOST_BYTES = 170, 20_000_000_000
 NOT_RUN = "not run"
+SENTENCE = "The kids were scared of the lions, so they left right away."
+CAPITAL = "The capital of France is"
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
@@ -166,6 +171,7 @@ def shown(page: Path, selector: str | None) -> float | str:
 
 
 HEADER = ["tokens", "", "text to file", "file", "shown by Chromium", "peak memory"]
+PAGES_HEADER = ["page of", "command", "text to file", "file", "shown by Chromium"]
 
 
 def row(
@@ -189,7 +195,7 @@ def compare(lengths: list[int], peers: bool) -> list[list[str]]:
 
     path = ModelStore().pull("smollm2")
     rows = []
-    with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
+    with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
         for length in lengths:
             for name, layer in (("clearhead", ""), (f"clearhead, {LAYER} alone", LAYER)):
@@ -216,6 +222,45 @@ def compare(lengths: list[int], peers: bool) -> list[list[str]]:
     return rows
 
 
+def page_row(name: str, command: str, make: Callable[[], str], selector: str) -> list[str]:
+    """One page: seconds until its text is there, its size, and until Chromium shows it."""
+    start = time.perf_counter()
+    html = make()
+    took = time.perf_counter() - start
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "page.html"
+        page.write_text(html, encoding="utf-8")
+        size, time_shown = page.stat().st_size, shown(page, selector)
+    said = time_shown if isinstance(time_shown, str) else seconds(time_shown)
+    row = [name, command, seconds(took), f"{size / 1e6:.2f} MB", said]
+    print(table(PAGES_HEADER, [row]).splitlines()[-1], flush=True)
+    return row
+
+
+def page_rows(heads: bool) -> list[list[str]]:
+    """The course, and the pages of one sentence; ``heads``: that of the roles, too (minutes)."""
+    import clearhead as ch
+    from clearhead.views.course.html import course_page
+
+    loaded = ch.load("smollm2")
+    other = SENTENCE.replace("kids", "#").replace("lions", "kids").replace("#", "lions")
+    ch.look(loaded, SENTENCE)  # a warm-up
+    look = partial(ch.look, loaded, word="they", head="L16H5")
+    drawn = "[data-static][data-ready]"
+    pages: list[tuple[str, str, Callable[[], str], str]] = [
+        ("the course", "clearhead learn", course_page, "figure[data-ready]"),
+        ("one sentence", "clearhead look", lambda: look(SENTENCE).html(), "[data-ready]"),
+        ("one sentence", "clearhead steps", lambda: look(SENTENCE).steps().html(), drawn),
+        ("two sentences", "clearhead diff",
+         lambda: ch.diff(ch.look(loaded, SENTENCE), ch.look(loaded, other)).html(), drawn),
+        ("a prediction", "clearhead why",
+         lambda: ch.why(loaded, CAPITAL, " Paris", " London").html(), drawn),
+    ]  # fmt: skip
+    if heads:
+        pages.append(("all heads", "clearhead heads", lambda: ch.roles(loaded).html(), drawn))
+    return [page_row(*page) for page in pages]
+
+
 def remembered(rows: list[list[str]]) -> list[list[str]]:
     """These rows, and those of other lengths that were measured before."""
     known: dict[str, list[list[str]]] = {}
@@ -223,7 +268,9 @@ def remembered(rows: list[list[str]]) -> list[list[str]]:
         known = json.loads(RESULTS.read_text())
     known |= {length: [row for row in rows if row[0] == length] for length in {r[0] for r in rows}}
     RESULTS.write_text(json.dumps(known))
-    order = sorted(known, key=lambda length: int(length.replace(",", "")))
+    order = sorted(
+        known, key=lambda length: int(length.replace(",", "")) if length[0].isdigit() else 10**9
+    )
     return [row for length in order for row in known[length]]
 
 
@@ -237,10 +284,20 @@ def said(rows: list[list[str]]) -> str:
     return f"{table(HEADER, rows)}\n\n{note}"
 
 
+COMMANDS = {
+    "looking": "python benchmarks/looking.py",
+    "looking, pages": "python benchmarks/looking.py --pages --heads",
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lengths", default=",".join(map(str, LENGTHS)))
     parser.add_argument("--alone", action="store_true", help="without BertViz")
+    parser.add_argument(
+        "--pages", action="store_true", help="only the course and pages of a sentence (1 minute)"
+    )
+    parser.add_argument("--heads", action="store_true", help="the page of roles, too (4 minutes)")
     parser.add_argument("--publish", action="store_true", help="write docs/benchmarks.md")
     for name in ("ours", "layer", "bertviz", "ids", "out", "folder"):
         parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
@@ -254,14 +311,15 @@ def main() -> None:
         found = bertviz(Path(given.folder), given.bertviz, ids, tokens, Path(given.out))
         print(json.dumps(found))
         return
-    lengths = [int(length) for length in given.lengths.split(",")]
-    text = (
-        f"`python benchmarks/looking.py` on {machine()}. SmolLM2, 30 layers of 9 heads.\n\n"
-        f"{said(remembered(compare(lengths, not given.alone)))}"
-    )
-    print(text)
+    if given.pages:
+        name, text = "looking, pages", table(PAGES_HEADER, page_rows(given.heads))
+    else:
+        lengths = [int(length) for length in given.lengths.split(",")]
+        name, text = "looking", said(remembered(compare(lengths, not given.alone)))
+    about = f"`{COMMANDS[name]}` on {machine()}. SmolLM2, 30 layers of 9 heads."
+    print(f"{about}\n\n{text}")
     if given.publish:
-        publish("looking", text)
+        publish(name, f"{about}\n\n{text}")
 
 
 if __name__ == "__main__":

@@ -141,9 +141,10 @@ def machine() -> str:
         if line.startswith("model name"):
             model = line.split(":", 1)[1].strip()
             break
+    threads = torch.get_num_threads()
     widest = torch.backends.cpu.get_cpu_capability()
     return (
-        f"{model} ({widest}), {torch.get_num_threads()} threads, Python "
+        f"{model} ({widest}), {threads} thread{'s' * (threads != 1)}, Python "
         f"{platform.python_version()}, torch {torch.__version__}"
     )
 

@@ -13,6 +13,9 @@ Generation: a small Llama of transformers with random weights writes 60 tokens a
 plain and watched, call by call in turns, and reads 256 tokens in one forward. Steps take so little
 time that the ratio of each pair of calls is what counts.
 
+Ratios: the same forwards of 512 and 2,048 tokens, plain and watched in turns in one process of each
+model, without memory, eager and TransformerLens: a few minutes instead of 48.
+
 Looking: one causal head of random numbers, width 64: a row, a tile and the whole map, against
 torch's flash forward of the same head.
 """
@@ -57,6 +60,7 @@ _FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
 
 ABOUT = {
     "forward": "SmolLM2, batch 1, float32.",
+    "ratios": "SmolLM2, batch 1, float32; plain and watched in turns.",
     "generation": "Llama of transformers, random weights, batch 1, float32.",
     "heads": f"One causal head of random numbers, width {WIDTH}.",
 }
@@ -191,15 +195,18 @@ MODELS: dict[str, Callable[[Path, torch.Tensor], Works]] = {
 KEEP_ALL = ("eager", "lens")  # all weights of all heads
 
 
-def model_process(name: str, path: Path, length: int) -> None:
-    """Runs alone: memory first, each contestant by itself; then the times, in turns."""
+def model_process(name: str, path: Path, length: int, rounds: int | None) -> None:
+    """Runs alone: memory first, each contestant by itself; then the times, in turns.
+
+    With ``rounds``, so many of them and no memory.
+    """
     ids = torch.randint(5, 40_000, (1, length), generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         runs = {title: Runs(work) for title, work in MODELS[name](path, ids).items()}
         order = list(runs.values())
         for one in order:
-            one.measure_memory()
-        for _ in range(ROUNDS[length]):
+            one.work() if rounds else one.measure_memory()
+        for _ in range(rounds or ROUNDS[length]):
             for one in order:
                 one.measure_time()
             order.reverse()  # a machine that slows down by and by hits both
@@ -207,11 +214,12 @@ def model_process(name: str, path: Path, length: int) -> None:
     print(json.dumps(found))
 
 
-def measured(name: str, path: Path, length: int) -> dict[str, Measured]:
+def measured(name: str, path: Path, length: int, rounds: int = 0) -> dict[str, Measured]:
     """A model in a process of its own: beside another one it would find other memory."""
     python = str(lens_environment()) if name == "lens" else sys.executable
     place = lens_model(path) if name == "lens" else path
     command = [python, __file__, "--model", name, "--path", str(place), "--length", str(length)]
+    command += ["--rounds", str(rounds)]
     env = os.environ | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     if done.returncode != 0:
@@ -261,6 +269,23 @@ def watching(lengths: list[int]) -> str:
         "keeps attention patterns only (`names_filter`)."
     )
     return f"{table(HEADER, rows)}\n\n{note}"
+
+
+def ratios(rounds: dict[int, int]) -> str:
+    """Plain and watched forwards in turns: nothing but how their times compare."""
+    from clearhead.checkpoints.store.model_store import ModelStore
+
+    path, rows = ModelStore().pull("smollm2"), []
+    for length, count in rounds.items():
+        for name in ("transformers", "clearhead"):
+            found = measured(name, path, length, count)
+            plain, seen = found[name], found[f"{name}, watched"]
+            pairs = [b / a for a, b in zip(plain.seconds, seen.seconds, strict=True)]
+            spread = f"{min(pairs):.2f}–{max(pairs):.2f}"
+            times = [seconds(plain.usual), seconds(seen.usual)]
+            rows.append([f"{length:,}", name, *times, f"{seen.ratio(plain):.2f}×", spread])
+            print("  " + ", ".join(rows[-1]), flush=True)
+    return table(["tokens", "", "plain", "watched", "ratio", "in the rounds"], rows)
 
 
 def rows_of(tokens: int, found: Mapping[str, Measured]) -> list[list[str]]:
@@ -410,14 +435,16 @@ def main() -> None:
     parser.add_argument("--model", choices=list(MODELS), help=argparse.SUPPRESS)
     parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--length", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--rounds", type=int, default=0, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.model:
-        model_process(given.model, given.path, given.length)
+        model_process(given.model, given.path, given.length, given.rounds)
         return
     lengths = [512] if given.quick else [512, 2048, 8192]
     heads = [8192] if given.quick else [8192, 32768, 131072]
     parts: dict[str, Callable[[], str]] = {
         "forward": partial(watching, lengths),
+        "ratios": partial(ratios, {512: 5} if given.quick else {512: 9, 2048: 5}),
         "generation": partial(generating, 5 if given.quick else PAIRS),
         "heads": partial(looking, heads),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -13,19 +14,24 @@ from jaxtyping import install_import_hook
 
 from tests.slow import SLOW
 
+LONG = ("slow", "download", "browser", "kill")
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 
 def checked_modules() -> list[str]:
-    """Every module of clearhead but those in folders named ``kernels``: numba compiles what is in
-    there, and cannot read a checked function.
+    """Every module of clearhead that annotates shapes. Types without shapes are mypy's work.
 
-    The hook takes a name for a whole package, so that packages are left out, too: their
-    ``__init__`` only says where things are.
+    Not those in folders named ``kernels``: numba compiles what is in there, and cannot read a
+    checked function. The hook takes a name for a whole package, so that packages are left out,
+    too: their ``__init__`` only says where things are.
     """
     paths = sorted((SOURCE / "clearhead").rglob("*.py"))
     checked = (
-        path for path in paths if not path.stem.endswith("__") and path.parent.name != "kernels"
+        path
+        for path in paths
+        if not path.stem.endswith("__")
+        and path.parent.name != "kernels"
+        and "from jaxtyping import" in path.read_text(encoding="utf-8")
     )
     return [".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in checked]
 
@@ -48,6 +54,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.name.split("[")[0] in SLOW:
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    """What has been imported stays: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def shapes_are_checked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Long tests run as in production; the quick ones check every shape of the same functions."""
+    long = any(request.node.get_closest_marker(mark) for mark in LONG)
+    jaxtyping.config.update("jaxtyping_disable", long)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,8 @@ Everything public is a name of this module and loads on first use; ``dir(clearhe
 import sys
 from typing import TYPE_CHECKING
 
-import clearhead.attention  # noqa: F401 (see below)
+import clearhead.attention
+import clearhead.studio  # noqa: F401 (see below)
 from clearhead.lazy import lazy
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from clearhead.models.decoder import Decoder as Decoder
     from clearhead.models.encoder import Encoder as Encoder
     from clearhead.models.encoder_decoder import EncoderDecoder as EncoderDecoder
+    from clearhead.studio.studio import studio as studio
     from clearhead.trace.seen import Seen as Seen
     from clearhead.trace.trace_file import open_trace as open_trace
     from clearhead.trace.watching.watch import watch as watch
@@ -48,9 +50,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Imports bind the folder attention/ to the name that belongs to the function: ch.attention(…).
+# Imports bind the folders attention/ and studio/ to names of functions: ch.attention(…).
 # A folder binds its name only when it is first imported, which was just now, so this lasts.
 delattr(sys.modules[__name__], "attention")
+delattr(sys.modules[__name__], "studio")
 
 # THE list of public names, each with its module. A test compares it with the imports above, which
 # are for type checkers and editors.
@@ -82,6 +85,7 @@ _HOMES = {
     "save": "clearhead.checkpoints.save",
     "selfish_attention": "clearhead.attention.selfish",
     "steps": "clearhead.views.looking",
+    "studio": "clearhead.studio.studio",
     "to_torch": "clearhead.layers.torch_weights",
     "train": "clearhead.training.run",
     "watch": "clearhead.trace.watching.watch",

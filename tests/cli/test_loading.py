@@ -74,3 +74,24 @@ def test_what_is_not_read_is_told_in_one_line(
     told = capsys.readouterr().err
     assert told.startswith("Warning: ") and told.count("\n") == 1
     assert "nobody here knows, 1 of them: colour." in told
+
+
+def test_a_line_that_is_ended_early_says_nothing_more(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "PATIENCE", 0.02)
+    with waiting("loading …") as silent:
+        silent()
+        time.sleep(0.05)
+    assert capsys.readouterr().err == ""
+
+
+def test_on_a_terminal_the_line_counts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "PATIENCE", 0.0)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with waiting("loading …"):
+        time.sleep(1.1)
+    said = capsys.readouterr().err
+    assert "loading … 1 s" in said and said.endswith("\x1b[K")

@@ -121,8 +121,8 @@ def test_words_heads_and_files_that_cannot_be_are_told(
         (steps, (TEXT, "--head", "L1"), "a step table is of one head"),
         (map_, (TEXT, "--head", "L9H9"), "2 layers of 4 heads"),
         (diff, (TEXT, TEXT, "--head", "L9H9"), "2 layers of 4 heads"),
-        (look, (TEXT, "--html", tmp_path / "none" / "a.html"), "a.html cannot be written: No such"),
-        (map_, (TEXT, "--png", tmp_path), f"{tmp_path} cannot be written"),
+        (look, (TEXT, "--html", tmp_path / "none" / "a.html"), "a.html: there is no folder"),
+        (map_, (TEXT, "--png", tmp_path), f"{tmp_path} is a folder"),
     ):
         result = run(command, *args, *model, good=False)
         assert isinstance(result.exception, InputError), result.output + repr(result.exception)

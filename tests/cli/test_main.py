@@ -36,7 +36,7 @@ def test_help_names_every_command() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["bogus"], "No such command 'bogus'"), (["steps", "--bogus"], "No such option")],
+    [(["bogus"], "there is no command 'bogus'"), (["steps", "--bogus"], "No such option")],
 )
 def test_wrong_usage_is_explained_without_a_traceback(arguments: list[str], message: str) -> None:
     done = clearhead(*arguments)

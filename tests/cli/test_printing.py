@@ -108,6 +108,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     material.corpus(folder / "corpus.conllu")
     material.odd_model(folder / "odd-model", folder / "model")
     material.odd_config(folder / "odd-config", folder / "model")
+    (folder / "numbers.csv").write_text(f"query,{HOSTILE},1,2\nkey,{HOSTILE},3,4\n")
     (folder / ODD_NAME).write_text(HOSTILE + "the kids left")
     (folder / "text.txt").write_text((HOSTILE + "the kids left\n") * 40)
     return folder
@@ -126,6 +127,8 @@ SHOWN = [
     ["look", ODD_NAME, "--model", "model", "--lens"],
     ["look", "the kids" + HOSTILE, "--model", "model", "--csv", "-"],
     ["steps", "run.trace"],
+    ["steps", "--numbers", "numbers.csv"],
+    ["learn", "--html", f"learn{HOSTILE}.html"],
     ["map", "run.trace", "--size", "20"],
     ["diff", "the kids" + HOSTILE, "the " + HOSTILE + "left", "--model", "model"],
     ["heads", "corpus.conllu", "--model", "model", "--ablate", "0"],
@@ -158,6 +161,7 @@ REFUSED = [
     ["translate", "the", "--model", f"{HOSTILE}"],
     ["models", "info", HOSTILE],
     ["models", "pull", HOSTILE],
+    ["studio", HOSTILE, "--no-open"],
     ["train", HOSTILE, "--out", "other"],
     [f"bogus{HOSTILE}"],
     ["look", f"--bogus{HOSTILE}"],
@@ -181,7 +185,7 @@ def test_no_command_lets_a_sequence_through(folder: Path, tmp_path: Path) -> Non
         if "L0H0" in seen.arguments or "--json" in seen.arguments:
             continue  # built-in properties; a text that was sampled need not hold any of them
         assert any(sign in seen.output for sign in ("␛", "␇", "␡", "�", "\\u001b")), seen
-    assert {seen.arguments[0] for seen in found} | {"models", "chat"} == set(COMMANDS)
+    assert {seen.arguments[0] for seen in found} | {"models", "chat", "studio"} == set(COMMANDS)
 
 
 @pytest.mark.slow

@@ -17,4 +17,7 @@ def test_an_example_as_json() -> None:
 
 def test_an_example_name_with_a_model_is_a_text(decoder_folder: Path) -> None:
     done = CliRunner().invoke(command, ["the door", "-m", str(decoder_folder), "--head", "L1H3"])
-    assert done.exit_code == 0 and 'look "…" --head L1H3' in done.output
+    assert (
+        done.exit_code == 0
+        and f"look 'the door' --model {decoder_folder} --head L1H3" in done.output
+    )

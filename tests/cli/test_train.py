@@ -111,6 +111,8 @@ REFUSED: dict[str, list[str]] = {
     "size": ["--size", "small"], "tokenizer": ["--tokenizer", "bpe"],
     "vocabulary": ["--vocabulary", "300"], "validation": ["--validation", "/other.txt"],
     "seed": ["--seed", "0"], "shard": ["--shard"], "changes": ["--set", "clip=0.5"],
+    "chats": ["--chats"], "lora": ["--lora", "3"],
+    "freeze": ["--freeze", "embeddings"], "field": ["--field", "other"],
 }  # fmt: skip
 OBEYED = {
     "steps": ["--steps", "6"],

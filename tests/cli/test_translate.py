@@ -48,7 +48,7 @@ def test_bad_input(translator_folder: Path, decoder_folder: Path) -> None:
 
 def test_every_option_is_an_argument() -> None:
     """Options that are not given stay None, so that the model's files can say them."""
-    given = command.make_context("x", ["-m", "x", "text"]).params
+    given = command.make_context("x", ["-m", "dates", "text"]).params
     arguments = inspect.signature(beam_search).parameters
     assert set(arguments) - {"loaded", "prompt"} <= set(given)
     for name, argument in arguments.items():
@@ -66,3 +66,10 @@ def test_the_end_of_the_search(translator_folder: Path) -> None:
             translator_folder, "the", "--early-stopping", word, "--no-repeat-ngram-size", "2"
         )
         assert done.stdout == f"{wanted}\n"
+
+
+def test_dates_says_when_a_text_is_no_date() -> None:
+    found = CliRunner().invoke(command, ["-m", "dates", "--no-engine", "3rd of March 2021"])
+    assert found.stdout == "2021-03-03\n" and "Warning" not in found.stderr
+    found = CliRunner().invoke(command, ["-m", "dates", "--no-engine", "hello world"])
+    assert "dates is not sure of this" in found.stderr and "3rd of March 2021" in found.stderr

@@ -1,4 +1,4 @@
-"""A few thousand mutants of every format, and every exhibit.
+"""Some mutants of every format, and every exhibit.
 
 A million: ``python -m tests.hostile --mutants 1000000``.
 """
@@ -16,7 +16,7 @@ from tests.hostile.exhibit import FOLDER
 from tests.hostile.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
-MUTANTS = 2500
+MUTANTS = 1500
 
 
 def hostile(*arguments: str) -> subprocess.CompletedProcess[str]:

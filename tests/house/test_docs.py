@@ -8,6 +8,7 @@ import inspect
 import os
 import pkgutil
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 import clearhead
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 MODULES = sorted(
     info.name
@@ -67,10 +68,24 @@ def test_doctests(name: str) -> None:
     assert failed == 0
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [path for path in EXAMPLES if path.stem != "induction_heads"],
+    ids=lambda path: path.stem,
+)
 def test_example_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(path.read_text(), str(path), "exec"), {"__name__": "__main__"})
+
+
+def test_the_example_of_induction_heads(tmp_path: Path) -> None:
+    """Its beginning: the head comes later than a test may take."""
+    main = runpy.run_path(str(ROOT / "examples" / "induction_heads.py"))["main"]
+    found = main(tmp_path / "run", steps=16, every=8)
+    assert list(found) == [0, 8, 16]
+    for heads in found.values():
+        assert sorted(heads) == [f"L{layer}H{head}" for layer in range(2) for head in range(4)]
+        assert all(0.02 < weight < 0.3 for weight in heads.values())  # of about 12 that are seen
 
 
 def test_there_are_pages_with_code() -> None:
@@ -92,6 +107,12 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
     places = (ROOT, ROOT / "src" / "clearhead")
     missing = [path for path in named if not any((place / path).exists() for place in places)]
     assert not missing, f"{page.name} names files that do not exist: {sorted(missing)}"
+
+
+def test_every_file_that_the_readme_names_is_there() -> None:
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(links) > 20
+    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 def test_the_readme_is_short() -> None:

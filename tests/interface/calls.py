@@ -98,6 +98,12 @@ def used_module(module: ch.MultiHeadAttention) -> torch.Tensor:
     return result
 
 
+def served(studio: Any) -> bool:
+    """A studio that runs, and is closed."""
+    with studio:
+        return bool(studio.running)
+
+
 def watched_run(**options: Any) -> list[str]:
     loaded = subjects.decoder()
     with ch.watch(**options) as seen, torch.no_grad():
@@ -438,6 +444,7 @@ def _views() -> dict[str, Call]:
         "ShownLook.with_aids": _method(look, "with_aids", str, words=True, hide="nothing"),
         "ShownLook.weights_of": _method(look, "weights_of", layer="L0", rows=[0, 2]),
         "ShownLook.axes": _method(look, "axes", layer="L0"),
+        "ShownLook.is_short": _method(look, "is_short", layer="L0"),
         "ShownLook.predictions": _method(look, "predictions", str, word="cat", top=3),
         "ShownLook.predictions, all": _method(look, "predictions", str, top=3),
         "why": _call(
@@ -483,6 +490,9 @@ def _of_property(made: Property | PropertyFamily) -> tuple[str, str, str]:
 def _roles() -> dict[str, Call]:
     nothing: Callable[[], Any] = lambda: lambda sentence: {}  # noqa: E731
     return {
+        "studio": _call(
+            ch.studio, served, model=subjects.decoder, host="127.0.0.1", port=0, open=False
+        ),
         "roles": _call(
             ch.roles, lambda made: made.title, model=subjects.decoder,
             corpus=lambda: list(subjects.SENTENCES), properties=["previous token"], interventions=0,

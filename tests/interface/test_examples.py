@@ -112,7 +112,7 @@ BAD: dict[str, tuple[Bad, str]] = {
     ),
     "an unused text": (
         lambda: ch.steps(subjects.look(), text="another"),
-        "text has no use here: a look has its text already",
+        "text has no use here: a look has its text and its model already",
     ),
 }  # fmt: skip
 

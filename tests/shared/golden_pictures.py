@@ -44,7 +44,7 @@ def weights(size: int) -> np.ndarray:
     for row in range(size):
         numbers[row, (row * 3) % (row + 1)] += 4 + row
         numbers[row] /= numbers[row].sum()
-    return np.round(numbers, 4).astype(np.float32)
+    return np.round(numbers, 4)
 
 
 def head(words: list[str], aids: Aids | None = None) -> HeadPicture:
@@ -64,9 +64,10 @@ def word(words: list[str], row: int, over_all: bool = False) -> WordPicture:
                f"L{place}H2" if over_all else "L1H2")
         for place in order
     )  # fmt: skip
+    beyond = tuple(float(sum(numbers[order[n:]])) for n in range(len(order) + 1))
     return WordPicture(
-        row, axis[row], axis, numbers, sources, None if over_all else "L1H2", (0,),
-        float(numbers[0]), Aids(), NOTES,
+        row, axis[row], axis, numbers, sources, beyond, None if over_all else "L1H2", row, (0,),
+        float(numbers[0]), Aids(), NOTES, pooled="max of all 9 heads" if over_all else "",
     )  # fmt: skip
 
 

@@ -7,7 +7,8 @@ import zlib
 
 import numpy as np
 
-from clearhead.views.page.blocks import Block
+from clearhead.views.page.blocks import EXACT, WIDE, Block
+from clearhead.views.page.strongest import UNITS
 
 
 def unpacked(block: Block) -> bytes:
@@ -16,18 +17,22 @@ def unpacked(block: Block) -> bytes:
 
 
 def dense(block: Block, columns: int) -> np.ndarray:
-    """The rows of a block as page/assets/data.js reads them: (row, column) in units."""
+    """The rows of a block as page/assets/data.js reads them: (row, column), in units."""
     data = unpacked(block)
-    rows, entries, _ = np.frombuffer(data[:12], "<u4").tolist()
-    counts = np.frombuffer(data[12 : 12 + rows], np.uint8)
-    at = 12 + rows + 4 * rows
+    rows, entries, flags = np.frombuffer(data[:12], "<u4").tolist()
+    wide, exact = bool(flags & WIDE), bool(flags & EXACT)
+    low, high = (np.frombuffer(data[12 + n * rows : 12 + (n + 1) * rows], np.uint8) for n in (0, 1))
+    counts = low + 256 * high.astype(int)
+    at = 12 + 3 * rows + (6 if wide else 4) * rows
 
-    def read(start: int) -> np.ndarray:
-        part = np.frombuffer(data[start : start + 2 * entries], np.uint8).astype(int)
-        return np.asarray(part[:entries] + 256 * part[entries:])
+    def read(start: int, size: int) -> np.ndarray:
+        part = np.frombuffer(data[start : start + size * entries], np.uint8).reshape(size, entries)
+        return np.asarray((part.astype(np.int64).T * 256 ** np.arange(size)).sum(axis=1))
 
-    steps, units = read(at), read(at + 2 * entries)
-    found = np.zeros((rows, columns), dtype=int)
+    steps, units = read(at, 2), read(at + 2 * entries, 4 if wide or exact else 2)
+    if exact:
+        units = units.astype("<u4").view("<f4").astype(np.float64) * UNITS
+    found = np.zeros((rows, columns), dtype=units.dtype)
     place = 0
     for row, count in enumerate(counts.tolist()):
         found[row, np.cumsum(steps[place : place + count])] = units[place : place + count]

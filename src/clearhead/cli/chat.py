@@ -16,7 +16,7 @@ from clearhead.cli import interrupts
 from clearhead.cli.generate import not_utf8, show_stream
 from clearhead.cli.help_texts import SectionedCommand, examples
 from clearhead.cli.loading import load_model
-from clearhead.cli.preparing import prepare_engine
+from clearhead.cli.output.preparing import EIGHT_BITS, prepare_engine
 from clearhead.cli.printing import say
 from clearhead.cli.sampling_options import sampling_options
 from clearhead.errors import InputError
@@ -47,7 +47,10 @@ COMMANDS = (
               help="Maximum number of tokens of an answer.  [default: the model's files, or "
               "512]")  # fmt: skip
 @click.option("--system", help="System prompt: instructions that come before the conversation.")
-def command(model: str, engine: bool | None, system: str | None, **options: Any) -> None:
+@EIGHT_BITS
+def command(
+    model: str, engine: bool | None, system: str | None, eight_bits: bool, **options: Any
+) -> None:
     """Talk with a model. From a pipe, every line is one message.
 
     Options that are not given come from the model's files, if those have them. In a chat, /reset
@@ -65,7 +68,7 @@ def command(model: str, engine: bool | None, system: str | None, **options: Any)
     if loaded.tokenizer is None:
         raise InputError(f"{model} has no tokenizer, so it cannot read text.")
     session = Session(loaded, engine=engine)
-    prepare_engine(loaded, engine)
+    prepare_engine(loaded, engine, eight_bits=eight_bits)
     conversation = Conversation(session, ChatTemplate.of(loaded.tokenizer), options, system)
     typed = sys.stdin.isatty()
     if typed:

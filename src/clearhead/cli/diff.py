@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from clearhead.cli.checking import checked_model
 from clearhead.cli.help_texts import MODEL_OR_DEFAULT, SectionedCommand, examples
 from clearhead.cli.loading import measuring, waiting
 from clearhead.cli.looking_options import (
@@ -17,6 +18,9 @@ from clearhead.cli.looking_options import (
     show_or_write,
     text_of,
 )
+
+if TYPE_CHECKING:
+    from clearhead.trace.seen import Seen
 
 
 @click.command(
@@ -32,8 +36,8 @@ from clearhead.cli.looking_options import (
 )
 @click.argument("text", metavar="TEXT|FILE")
 @click.argument("other", metavar="[OTHER]", required=False)
-@click.option("--model", "-m", help=MODEL_OR_DEFAULT)
-@click.option("--other-model", help="The second model, on the same text.")
+@click.option("--model", "-m", callback=checked_model, help=MODEL_OR_DEFAULT)
+@click.option("--other-model", callback=checked_model, help="The second model, on the same text.")
 @click.option("--head", help="Compare only this head, such as L16H5.")
 @click.option("--other-head", help="The second head, such as L16H3.")
 @click.option("--patch", is_flag=True, help="Show which words, layers and heads carry the answer: "
@@ -59,11 +63,12 @@ def command(text: str, other: str | None, **options: Any) -> None:
         return
     if other is None and options["other_model"] is None and options["other_head"] is None:
         raise click.UsageError("a second text, --other-model or --other-head is missing.")
+    sources = [opened(given) or text_of(given) for given in (text, other or text)]
     from clearhead.views.looking import diff
 
-    before = _side(text, options["model"], options["head"], options)
+    before = _side(sources[0], options["model"], options["head"], options)
     model, head = options["other_model"] or options["model"], options["other_head"]
-    after = _side(other or text, model, head or options["head"], options)
+    after = _side(sources[1], model, head or options["head"], options)
     if head is not None:
         before, after = before.head(), after.head()
     with waiting("comparing …"):
@@ -92,12 +97,11 @@ def _patched(text: str, other: str, options: dict[str, Any]) -> Any:
         return patch_map(loaded, text, other, progress=progress, **chosen)
 
 
-def _side(text: str, model: str | None, head: str | None, options: dict[str, Any]) -> Any:
+def _side(source: Seen | str, model: str | None, head: str | None, options: dict[str, Any]) -> Any:
     from clearhead.views.looking import look
 
-    trace = opened(text)
-    if trace is not None:
-        return look(trace, head=head, **aids_of(options))
-    read, loaded = text_of(text), model_of(model)
+    loaded = model_of(model) if isinstance(source, str) else None
     with waiting("looking …"):
-        return look(loaded, read, head=head, **aids_of(options))
+        if loaded is None:
+            return look(source, head=head, **aids_of(options))
+        return look(loaded, str(source), head=head, **aids_of(options))

@@ -12,10 +12,10 @@ import click
 
 from clearhead.cli.help_texts import SectionedCommand, examples
 from clearhead.cli.loading import load_model, waiting
-from clearhead.cli.preparing import prepare_engine
+from clearhead.cli.output.preparing import EIGHT_BITS, prepare_engine
+from clearhead.cli.output.token_lines import ALTERNATIVES, show_tokens
 from clearhead.cli.printing import say, write, write_json, writer
 from clearhead.cli.sampling_options import sampling_options
-from clearhead.cli.token_lines import ALTERNATIVES, show_tokens
 from clearhead.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,9 +54,10 @@ if TYPE_CHECKING:
     "--slide", is_flag=True, help="Drop the beginning of the text when the context is full."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one event per line, as JSON.")
+@EIGHT_BITS
 def command(
     prompt: str | None, file: str | None, model: str, engine: bool | None, as_json: bool,
-    show: bool, alternatives: int | None, **options: Any,
+    show: bool, alternatives: int | None, eight_bits: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Continue PROMPT, a file (--file), or standard input from a pipe.
 
@@ -77,7 +78,7 @@ def command(
     events = generate(
         loaded, text, engine=engine, alternatives=alternatives, **options
     )  # bad arguments are refused before the wait
-    prepare_engine(loaded, engine)
+    prepare_engine(loaded, engine, eight_bits=eight_bits)
     if as_json:
         _show_json(events)
     elif show:

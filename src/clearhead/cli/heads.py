@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clearhead.cli.checking import checked_model
 from clearhead.cli.help_texts import DEFAULT_MODEL, MODEL, SectionedCommand, examples
-from clearhead.cli.loading import load_model
+from clearhead.cli.loading import PATIENCE, load_model
 from clearhead.cli.looking_options import (
     FILES,
     output_options,
@@ -46,7 +47,7 @@ KEPT = 8  # files of counts, some megabytes each
 )
 @click.argument("corpus", metavar="[CORPUS]", required=False)
 @click.option("--model", "-m", default=DEFAULT_MODEL, show_default=True,
-              help=MODEL)  # fmt: skip
+              callback=checked_model, help=MODEL)  # fmt: skip
 @click.option("--head", help="Show one head with its examples, such as L16H5.")
 @click.option("--property", "-p", "properties", multiple=True, metavar="NAME",
               help="Test only this property, such as 'rarest word'. May be repeated.")  # fmt: skip
@@ -217,8 +218,16 @@ def _bars(*, shown: bool) -> Iterator[Callable[[str], Progress]]:
             if hidden and shown:
                 say(f"{what} … ({time.monotonic() - began:.0f} s)", err=True)
 
+            started, told = time.monotonic(), False
+
             def update(done: int, total: int | None) -> None:
+                nonlocal told
                 bars.update(task, completed=done, total=total)
+                spent = time.monotonic() - started
+                if hidden and shown and not told and total and done and spent > PATIENCE:
+                    told = True
+                    left = spent / done * (total - done)
+                    say(f"{what}: about {left:.0f} s left", err=True)
 
             return update
 

@@ -18,16 +18,21 @@ if TYPE_CHECKING:
     from clearhead.checkpoints.store.wheel import Progress
 
 PATIENCE = 2.0  # seconds without a word
+AGAIN = 15.0  # seconds until a line is said again, where it cannot be drawn anew
 
 
 def load_model(name: str) -> Loaded:
     """The model of a command line's ``--model``; what of it is not read is told in one line."""
     say_terms(name)
-    with waiting(f"loading {name} …"), ExitStack() as bars, warnings.catch_warnings():
+    with (
+        waiting(f"loading {name} …") as silent,
+        ExitStack() as bars,
+        warnings.catch_warnings(),
+    ):
         import clearhead
 
         warnings.simplefilter("ignore", UnreadWarning)
-        loaded = clearhead.load(name, progress=_bar(name, bars))
+        loaded = clearhead.load(name, progress=_bar(name, bars, silent))
     if loaded.unread:
         say(f"Warning: {UnreadWarning(loaded.unread, where=name)}", err=True)
     return loaded
@@ -44,24 +49,32 @@ def say_terms(name: str) -> None:
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Say on standard error what is being waited for, if it takes long; wipe it when it is over."""
-    shown = threading.Event()
-    terminal = sys.stderr.isatty()
+def waiting(what: str) -> Iterator[Callable[[], None]]:
+    """Say on standard error what is being waited for, and for how long, once it takes long.
 
-    def show() -> None:
-        shown.set()
-        say(what, err=True, nl=not terminal)
+    On a terminal the line counts seconds and is wiped at the end; elsewhere it comes again, later
+    each time. What is yielded ends it early, for something that tells more.
+    """
+    over, terminal, began = threading.Event(), sys.stderr.isatty(), time.monotonic()
 
-    timer = threading.Timer(PATIENCE, show)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        if shown.is_set() and terminal:
+    def tell() -> None:
+        pause, shown = PATIENCE, False
+        while not over.wait(pause):
+            spent = f" {time.monotonic() - began:.0f} s" if shown else ""
+            if terminal:
+                clear_line()
+            say(f"{what}{spent}", err=True, nl=not terminal)
+            pause, shown = (1.0, True) if terminal else (max(AGAIN, pause * 2), True)
+        if shown and terminal:
             clear_line()
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield over.set
+    finally:
+        over.set()
+        teller.join()
 
 
 @contextmanager
@@ -95,13 +108,14 @@ def _counted(what: str, bars: ExitStack) -> Callable[[int, int], None]:
     return lambda done, total: drawn.update(task, completed=done, total=total)
 
 
-def _bar(name: str, bars: ExitStack) -> Progress:
+def _bar(name: str, bars: ExitStack, silent: Callable[[], None]) -> Progress:
     """A progress callback that draws its bar only when something is really fetched."""
     update: Progress | None = None
 
     def progress(done: int, total: int, what: str) -> None:
         nonlocal update
         if update is None:
+            silent()
             update = _drawn(name, bars)
         update(done, total, what)
 

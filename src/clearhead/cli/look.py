@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clearhead.cli.checking import checked_model
 from clearhead.cli.help_texts import DEFAULT_MODEL, MODEL_OR_DEFAULT, SectionedCommand, examples
 from clearhead.cli.loading import waiting
 from clearhead.cli.looking_options import (
@@ -16,9 +17,11 @@ from clearhead.cli.looking_options import (
     opened,
     output_options,
     program,
+    repeated,
     show_or_write,
     text_of,
     try_next,
+    word_name,
 )
 from clearhead.cli.printing import say
 from clearhead.errors import StoreError
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
     from clearhead.views.shown import Shown, ShownLook
 
 SENTENCE = "The kids were scared of the lions, so they left right away."
-QUOTED = 64  # characters of a text that is repeated
 BUILT_IN, DATE = "dates", "3rd of March 2021"
 
 
@@ -45,7 +47,7 @@ BUILT_IN, DATE = "dates", "3rd of March 2021"
     ),
 )
 @click.argument("text", metavar="[TEXT|FILE]", required=False)
-@click.option("--model", "-m", help=MODEL_OR_DEFAULT)
+@click.option("--model", "-m", callback=checked_model, help=MODEL_OR_DEFAULT)
 @click.option(
     "--word", "-w", help="Query word: they; they#2 for its second occurrence; 9 for position 9."
 )
@@ -88,7 +90,7 @@ def command(text: str | None = None, model: str | None = None, **options: Any) -
     if show_or_write(_part(shown, options), options, page=shown):
         if other:
             _explain_how_to_get(DEFAULT_MODEL)
-        try_next(*_tries(shown, text, "--lens" if options["predictions"] else "--predictions"))
+        try_next(*_tries(shown, text, options))
 
 
 def _part(shown: ShownLook, options: dict[str, Any]) -> Shown[object]:
@@ -105,14 +107,14 @@ def _part(shown: ShownLook, options: dict[str, Any]) -> Shown[object]:
 
 
 def _looked(text: str, model: str | None, options: dict[str, Any]) -> ShownLook:
-    from clearhead.views.looking import look
-
     chosen = {name: options[name] for name in ("word", "head")} | aids_of(options)
     trace = opened(text)
-    if trace is not None:
-        return look(trace, **chosen)
-    read = text_of(text)
-    return _run(model_of(model), read, options)
+    if trace is None:
+        read = text_of(text)  # a missing file is told before anything is imported
+        return _run(model_of(model), read, options)
+    from clearhead.views.looking import look
+
+    return look(trace, **chosen)
 
 
 def _example(model: str | None, options: dict[str, Any]) -> tuple[ShownLook, bool]:
@@ -147,21 +149,30 @@ def _explain_how_to_get(name: str) -> None:
     )
 
 
-def _tries(shown: ShownLook, text: str | None, other: str) -> list[str]:
+def _tries(shown: ShownLook, text: str | None, options: dict[str, Any]) -> list[str]:
+    """Commands that can be pasted; those that need a text are left out if it is too long."""
     from clearhead.explain.predictions import has_predictions
 
-    given = "" if text is None else f" {_quoted(text)}"
-    full = given or f" {_quoted(DATE if shown.name == BUILT_IN else SENTENCE)}"
-    model = f" --model {shown.name}" if shown.name not in ("", DEFAULT_MODEL) else ""
-    tries = [f"look{given}{model} --html look.html --open   # every head, in your browser"]
-    if "H" in shown.chosen_head:
-        word = _quoted(shown.rows[shown.chosen_word].text)
-        chosen = f"--head {shown.chosen_head} --word {word}"
-        tries.append(f"steps{full}{model} {chosen}   # number by number")
+    example = DATE if shown.name == BUILT_IN else SENTENCE
+    given = "" if text is None else repeated(text, _read(shown, options))
+    rest = ['look "your own text"', "look --help"]
+    if given is None:
+        return rest
+    model = f" --model {shlex.quote(shown.name)}" * (shown.name not in ("", DEFAULT_MODEL))
+    if options["source"] is not None:
+        model += f" --source {shlex.quote(options['source'])}"
+    begin = f"look{' ' * bool(given)}{given}{model}"
+    tries = [f"{begin} --html look.html --open   # every head, in your browser"]
+    if "H" in shown.chosen_head and not options["tokens"] and not options["generate"]:
+        chosen = f"--head {shown.chosen_head} --word {word_name(shown.rows, shown.chosen_word)}"
+        tries.append(f"steps {given or shlex.quote(example)}{model} {chosen}   # number by number")
     if has_predictions(shown.insight):
-        tries.append(f"look{given}{model} {other}   # what the model says next")
-    return [*tries, 'look "your own text"', "look --help"]
+        other = "--lens" if options["predictions"] else "--predictions"
+        tries.append(f"{begin} {other}   # what the model says next")
+    return [*tries, *rest]
 
 
-def _quoted(text: str) -> str:
-    return shlex.quote(text) if len(text) <= QUOTED and text.isprintable() else "…"
+def _read(shown: ShownLook, options: dict[str, Any]) -> str:
+    """The text that was given; an encoder-decoder reads it with its encoder."""
+    translated = shown.source_text is not None and options["source"] is None
+    return (shown.source_text or "") if translated else shown.text

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from clearhead.cli.checking import checked_output
 from clearhead.cli.generate import read_prompt
 from clearhead.cli.help_texts import DEFAULT_MODEL
 from clearhead.cli.loading import load_model, waiting
@@ -18,11 +19,12 @@ from clearhead.errors import InputError
 
 if TYPE_CHECKING:
     from clearhead.checkpoints.load import Loaded
+    from clearhead.explain.pictures import Mark
     from clearhead.trace.seen import Seen
     from clearhead.views.shown import Shown
 
-FILES = ("html", "svg", "png", "json", "csv")
 LONGEST_PATH = 255
+PASTED = 300  # characters of a text that is repeated in a suggestion
 FILE_ENDINGS = (".txt", ".md", ".rst", ".trace", ".csv", ".tsv", ".json", ".html", ".py", "/")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -40,14 +42,23 @@ AIDS = (
                  show_default=True,
                  help="Attention weight, or weight times the norm of the value vector."),
 )  # fmt: skip
+KINDS = {
+    "html": "Write an interactive page.",
+    "svg": "Write a picture for papers.",
+    "png": "Write a picture for slides.",
+    "json": "Write the numbers as JSON.",
+    "csv": "Write the numbers as CSV.",
+}
 OUTPUTS = (
-    click.option("--html", type=click.Path(), metavar="OUT", help="Write an interactive page."),
-    click.option("--svg", type=click.Path(), metavar="OUT", help="Write a picture for papers."),
-    click.option("--png", type=click.Path(), metavar="OUT", help="Write a picture for slides."),
-    click.option("--json", type=click.Path(), metavar="OUT", help="Write the numbers as JSON."),
-    click.option("--csv", type=click.Path(), metavar="OUT", help="Write the numbers as CSV."),
+    *(
+        click.option(f"--{name}", callback=checked_output, metavar="OUT", help=what)
+        for name, what in KINDS.items()
+    ),
     click.option("--open", "open_page", is_flag=True, help="Open the page in a browser."),
-)  # fmt: skip
+)
+
+
+FILES = tuple(KINDS)
 
 
 def aid_options(command: Command) -> Command:
@@ -133,7 +144,7 @@ def show_or_write(
             part = page if name == "html" else shown
             written = _written(part, name, path, opening and name == "html")
         if written is not None:
-            say(f"{written} is written ({written.stat().st_size / 1e6:.1f} MB).")
+            say(f"{written} is written ({size_text(written.stat().st_size)}).")
     if opening and "html" not in wanted:
         with waiting("drawing the page …"):
             say(f"{page.html(open=True)} is open in your browser.")
@@ -141,6 +152,13 @@ def show_or_write(
         return False
     print_insight(shown.insight)
     return True
+
+
+def size_text(size: int) -> str:
+    """The size of a file in a unit that leaves something of it."""
+    if size < 1000:
+        return f"{size} bytes"
+    return f"{size / 1e3:.0f} kB" if size < 1e6 else f"{size / 1e6:.1f} MB"
 
 
 def print_insight(insight: object) -> None:
@@ -159,6 +177,30 @@ def program() -> str:
     """How this program was called: ``./run`` in a clone, ``clearhead`` once it is installed."""
     cloned = Path(sys.argv[0]).name == "__main__.py" and Path("run").is_file()
     return "./run" if cloned else "clearhead"
+
+
+def repeated(given: str, read: str) -> str | None:
+    """A text as an argument that can be pasted; None if it is too long for that.
+
+    A file is repeated by its name. What came from standard input is gone, so that its text is.
+    """
+    if given != "-":
+        return shlex.quote(given) if len(given) <= PASTED else None
+    return shlex.quote(read) if len(read) <= PASTED and _pasteable(read) else None
+
+
+def _pasteable(text: str) -> bool:
+    plain = text.replace("\n", "")
+    return plain.isprintable() and not _means_a_file(text) and not is_file(text) and text != "-"
+
+
+def word_name(marks: Sequence[Mark], place: int) -> str:
+    """A word as an option that finds it again: "eyes#2" for the second of several."""
+    text = marks[place].text
+    alike = [number for number, mark in enumerate(marks) if mark.text == text]
+    if text.isdecimal() or "#" in text:
+        return str(place)
+    return shlex.quote(text if len(alike) == 1 else f"{text}#{alike.index(place) + 1}")
 
 
 def try_next(*lines: str) -> None:

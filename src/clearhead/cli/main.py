@@ -11,12 +11,14 @@ import click
 
 from clearhead import __version__
 from clearhead.cli import interrupts
+from clearhead.cli.checking import did_you_mean
 from clearhead.cli.help_texts import examples
 from clearhead.cli.printing import guard, say
 from clearhead.errors import ClearheadError
 
 SECTIONS = {
-    "See attention": ("look", "why", "steps", "map", "heads", "diff"),
+    "Learn": ("learn",),
+    "See attention": ("studio", "look", "why", "steps", "map", "heads", "diff"),
     "Run models": ("generate", "chat", "translate"),
     "Get models": ("models", "train"),
 }
@@ -46,6 +48,15 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise click.exceptions.Abort from None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command of the first argument; of an unknown one, what was probably meant."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            meant = did_you_mean(args[0], list(COMMANDS))
+            ctx.fail(f"there is no command {args[0]!r}.{meant}")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """The ``command`` of the module of that name."""

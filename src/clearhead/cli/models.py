@@ -71,6 +71,20 @@ def pull(name: str) -> None:
     say(f"{name} is here: {path}")
 
 
+@command.command(cls=SectionedCommand, short_help="Merge a LoRA adapter into its model.",
+                 epilog=examples("clearhead models merge trained merged"))  # fmt: skip
+@click.argument("adapter")
+@click.argument("folder", type=click.Path())
+def merge(adapter: str, folder: str) -> None:
+    """Write the model that ADAPTER, a folder with a LoRA adapter, makes of its base into FOLDER.
+
+    The result is an ordinary model folder: transformers and other programs open it.
+    """
+    from clearhead.checkpoints.adapters.merge import merge as merged
+
+    say(f"{adapter} and its base are one model in {merged(adapter, folder)}")
+
+
 @command.command(short_help="Delete a model.", epilog=examples("clearhead models remove minilm"))
 @click.argument("name")
 def remove(name: str) -> None:

@@ -19,6 +19,8 @@ LOSS_ROSE = 3  # exit code
 @click.command("train", short_help="Train a model on your own texts.", epilog=examples(
     "clearhead train book.txt notes/ --minutes 5 --out mine",
     "clearhead train --pairs source.txt target.txt --out translator",
+    "clearhead train --from smollm2 notes/ --minutes 10 --out mine",
+    "clearhead train --from smollm2 --chats chats.jsonl --lora 8",
     "clearhead train --resume --out mine",
     "torchrun --nproc-per-node 4 -m clearhead train texts/ --out mine",
 ))  # fmt: skip
@@ -33,6 +35,12 @@ LOSS_ROSE = 3  # exit code
               "Only --steps and --minutes may differ: they make it longer.")  # fmt: skip
 @click.option("--from", "start_from", metavar="MODEL",
               help="Train this model further, instead of a new one.")  # fmt: skip
+@click.option("--chats", is_flag=True, help="TEXT is chats in JSON Lines; the answers of the "
+              "assistant are learned. With --from.")  # fmt: skip
+@click.option("--lora", type=int, metavar="RANK", help="Train LoRA adapters of this rank instead "
+              "of the weights. With --from.")  # fmt: skip
+@click.option("--freeze", multiple=True, metavar="WHAT", help="Parameters that stay as they are: "
+              "embeddings, 'first 4' (layers), '*.norm.*'. May be repeated.")  # fmt: skip
 @click.option("--size", metavar="NAME", help="Size of a new model: tiny, small, base, paper-base "
               "or paper-big.  [default: tiny]")  # fmt: skip
 @click.option("--tokenizer", metavar="KIND", help="bpe or characters, made from TEXT; or a folder "
@@ -45,6 +53,8 @@ LOSS_ROSE = 3  # exit code
     type=click.Path(),
     help="File to validate on; give it twice for pairs.  [default: a tenth of TEXT]",
 )
+@click.option("--field", metavar="NAME", help="In JSON Lines (.jsonl), the field that holds the "
+              "text.  [default: text]")  # fmt: skip
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Set a field of the "
               "model or of the training: --set layers=3. May be repeated.")  # fmt: skip
 @click.option("--seed", type=int, help="Random seed.  [default: 0]")
@@ -55,16 +65,23 @@ def command(
     texts: tuple[str, ...], validation: tuple[str, ...], changes: tuple[str, ...], out: str,
     tensorboard: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Train a model on TEXT: files, or folders of files.
+    """Train a model on TEXT: files, or folders of files; - is standard input.
+
+    Files may be compressed (gzip, bz2, xz). One named .jsonl has a document in each line.
 
     Without TEXT, it trains on the reference text that every Python installation has. The result is
     a folder that generate, translate, look and transformers open. Ctrl-C loses nothing: the step is
     finished and saved, and --resume continues the run.
 
+    With --from, a model that is there is trained further, at lower rates. It is validated first; if
+    nothing better comes of it, the result is the model as it was. A decoder learns from texts or
+    --chats, an encoder-decoder from --pairs, an encoder from texts (masked tokens) or from --pairs
+    of sentences (embeddings).
+
     The exit code is 0; 1 for an error; 2 for wrong usage; 3 if the loss is higher at the end than
     at the beginning; 130 after Ctrl-C and 143 after SIGTERM.
     """
-    from clearhead.cli.train_view import TrainView
+    from clearhead.cli.output.train_view import TrainView
     from clearhead.training.plan import sorted_fields
     from clearhead.training.processes import StopSignals, is_first_process
     from clearhead.training.run import train

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clearhead.cli.checking import checked_model
 from clearhead.cli.generate import not_utf8
 from clearhead.cli.help_texts import SectionedCommand, examples
 from clearhead.cli.loading import load_model
-from clearhead.cli.preparing import prepare_engine
-from clearhead.cli.printing import write, write_json
+from clearhead.cli.output.preparing import prepare_engine
+from clearhead.cli.printing import say, write, write_json
 from clearhead.cli.sampling_options import FILE_SETTINGS
 from clearhead.errors import InputError
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from clearhead.generation.beam_search import EarlyStopping, Hypothesis
 
 MAX_TOKENS = 256  # of a translation
+# What a model was trained on, and the probability of a whole answer that such texts reach.
+TRAINED = {"dates": ("dates in English words and numbers, such as 3rd of March 2021,", 0.99)}
 STOPPING: dict[str, EarlyStopping] = {"no": False, "yes": True, "never": "never"}
 
 
@@ -35,7 +39,7 @@ STOPPING: dict[str, EarlyStopping] = {"no": False, "yes": True, "never": "never"
     ),
 )
 @click.argument("texts", metavar="[TEXT]...", nargs=-1)
-@click.option("--model", "-m", required=True,
+@click.option("--model", "-m", required=True, callback=checked_model,
               help="Encoder-decoder model: a name, a folder or a hub id.")  # fmt: skip
 @click.option("--beams", "-b", type=int,
               help="Number of beams; 1 is greedy search.  [default: the model's files, or "
@@ -87,6 +91,23 @@ def command(
             continue
         found = beam_search(loaded, text, early_stopping=stopping, engine=engine, **options)
         _show(text, found, as_json)
+        _warn(loaded, text, found)
+
+
+def _warn(loaded: Loaded, text: str, found: list[Hypothesis]) -> None:
+    """Say when a text is nothing that the model was trained for."""
+    tokenizer = loaded.tokenizer
+    unknown = None if tokenizer is None else tokenizer.specials.unk
+    if tokenizer is not None and unknown is not None and unknown in tokenizer.encode(text):
+        say(f"Warning: {loaded.name} does not know some characters of this text.", err=True)
+    trained, sure = TRAINED.get(loaded.name, ("", 0.0))
+    probability = math.exp(found[0].log_probability) if found else 1.0
+    if probability < sure:
+        say(
+            f"Warning: {loaded.name} is not sure of this: probability {probability:.2f}. It was "
+            f"trained on {trained} only.",
+            err=True,
+        )
 
 
 def _translator(name: str) -> Loaded:

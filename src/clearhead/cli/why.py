@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from clearhead.cli.checking import checked_model
 from clearhead.cli.help_texts import DEFAULT_MODEL, MODEL_OR_DEFAULT, SectionedCommand, examples
 from clearhead.cli.loading import measuring
 from clearhead.cli.looking_options import (
     model_of,
     opened,
     output_options,
+    repeated,
     show_or_write,
     text_of,
     try_next,
@@ -37,7 +40,7 @@ SENTENCE = "The capital of France is"
     ),
 )
 @click.argument("text", metavar="[TEXT|FILE]", required=False)
-@click.option("--model", "-m", help=MODEL_OR_DEFAULT)
+@click.option("--model", "-m", callback=checked_model, help=MODEL_OR_DEFAULT)
 @click.option("--token", "-t", help="Token to explain, with its space: ' Paris'. Default: the "
               "likeliest.")  # fmt: skip
 @click.option("--instead", "-i", help="Token to compare it with. With neither token: the second "
@@ -59,15 +62,27 @@ def command(text: str | None = None, model: str | None = None, **options: Any) -
     if trace is not None:
         _show_trace(trace, options)
         return
+    read = SENTENCE if text is None else text_of(text)
     loaded = model_of(model)
-    shown = _explained(loaded, SENTENCE if text is None else text_of(text), options)
+    shown = _explained(loaded, read, options)
     if show_or_write(shown, options):
-        named = "" if loaded.name == DEFAULT_MODEL else f" --model {loaded.name}"
         try_next(
-            f"why{'' if text is None else ' …'}{named} --html why.html --open   # every head",
+            *_again(text, read, loaded.name, options),
             'why "your own text" --token " this" --instead " that"',
             "why --help",
         )
+
+
+def _again(text: str | None, read: str, model: str, options: dict[str, Any]) -> list[str]:
+    """The same as a page; nothing if the text is too long to be pasted."""
+    given = "" if text is None else repeated(text, read)
+    if given is None:
+        return []
+    named = "" if model == DEFAULT_MODEL else f" --model {shlex.quote(model)}"
+    for name in ("token", "instead", "position", "source"):
+        if options[name] is not None:
+            named += f" --{name} {shlex.quote(options[name])}"
+    return [f"why{' ' * bool(given)}{given}{named} --html why.html --open   # every head"]
 
 
 def _show_trace(trace: Seen, options: dict[str, Any]) -> None:

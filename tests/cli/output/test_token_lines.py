@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 import clearhead as ch
 from clearhead.cli.generate import command
-from clearhead.cli.token_lines import show_tokens, token_line
+from clearhead.cli.output.token_lines import show_tokens, token_line
 from clearhead.generation.event import Alternative, Event
 
 

@@ -11,15 +11,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from generation_contestants import Clearhead, Llama, some_ids, turns
 from measure import table
+
+from generating.contestants import Clearhead, some_ids, turns
+from generating.files import LABELS
+from generating.peers import IkLlama, Llama
+from generating.seven import CONTESTANTS, RATIOS, end, measured
 
 AVX2 = {
     "NUMBA_CPU_NAME": "haswell",
     "NUMBA_CPU_FEATURES": "+64bit,+cx16,+popcnt,+sse4.2,+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt",
 }
 WORK = {  # kind, tokens before or in the prompt, tokens that a round yields
-    "decode, 16 tokens in the cache": ("decode", 16, 1),
+    "decode, 16 tokens cached": ("decode", 16, 1),
     "prompt of 512 tokens": ("prefill", 512, 512),
 }
 
@@ -29,11 +33,12 @@ class Elsewhere:
 
     def __init__(self, path: Path, environment: dict[str, str]) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, __file__, str(path)],
+            [sys.executable, "-m", "generating.avx2", str(path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env=os.environ | environment,
+            cwd=Path(__file__).resolve().parents[1],
         )
 
     def round(self, kind: str, size: int) -> Callable[[], float]:
@@ -49,32 +54,38 @@ class Elsewhere:
         self.process.communicate()
 
 
-def avx2(path: Path, rounds: int) -> str:
-    """Tokens each second with AVX2 alone."""
-    whole, narrow = Elsewhere(path, {}), Elsewhere(path, AVX2)
-    llama = Llama(path, context=640)
-    rows = []
+def speeds_of(path: Path, rounds: int) -> dict[str, dict[str, float]]:
+    """Tokens each second: ours with AVX2 alone, the peers with what they have."""
+    narrow = Elsewhere(path, AVX2)
+    peers = {"llama.cpp": Llama(path, context=640), "ik_llama.cpp": IkLlama(path, context=640)}
+    found = {}
     for label, (kind, size, tokens) in WORK.items():
         ids = some_ids(size)
-        took = turns(
-            {
-                "whole": whole.round(kind, size),
-                "narrow": narrow.round(kind, size),
-                "llama": llama.decode([ids]) if kind == "decode" else llama.prefill(ids),
-            },
-            rounds,
-        )
-        speeds = [f"{tokens / each:.4g}" for each in took.values()]
-        rows.append([label, *speeds, f"{took['llama'] / took['narrow']:.2f}×"])
-    for each in (whole, narrow, llama):
-        each.end()
-    head = ["tokens/s", "clearhead", "with AVX2 alone", "llama.cpp", "faster with AVX2 alone"]
-    return table(head, rows)
+        work = {"clearhead": narrow.round(kind, size)}
+        for name, peer in peers.items():
+            assert isinstance(peer, Llama | IkLlama)
+            work[name] = peer.decode([ids]) if kind == "decode" else peer.prefill(ids)
+        found[label] = {name: tokens / each for name, each in turns(work, rounds).items()}
+    narrow.end()
+    end(*peers.values())
+    return found
+
+
+def avx2(names: list[str], rounds: int) -> str:
+    """Tokens each second with AVX2 alone."""
+    found = measured(names, "avx2", lambda path: speeds_of(path, rounds))
+    rows = []
+    for name, works in found.items():
+        for label, speed in works.items():
+            cells = [f"{speed[each]:.4g}" for each in CONTESTANTS]
+            ratios = [f"{speed['clearhead'] / speed[each]:.2f}×" for each in CONTESTANTS[1:]]
+            rows.append([f"{LABELS[name]}, {label}", *cells, *ratios])
+    return table(["tokens/s", "clearhead, AVX2 alone", *CONTESTANTS[1:], *RATIOS], rows)
 
 
 def answer_rounds(path: Path) -> None:
     """The process: a kind of work and a size in, seconds out."""
-    mine = Clearhead(path)
+    mine = Clearhead(path, keep_float32=False)
     works: dict[str, Callable[[], float]] = {}
     for line in sys.stdin:
         kind, size = line.split()

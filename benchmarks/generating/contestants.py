@@ -1,26 +1,19 @@
 """Who takes part in benchmarks/generation.py, and how they take turns.
 
 Each contestant's ``decode`` and ``prefill`` return a round: a function that says how many seconds
-it took. llama.cpp (the wheel ``xllamacpp``) lives in an environment of its own, build/bench-llama,
-which is made on first use; its figures are its own timings.
+it took. llama.cpp and ik_llama.cpp are in peers.py.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
-import subprocess
 import time
-import venv
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 
-HERE = Path(__file__).resolve().parent
-LLAMA = HERE.parent / "build" / "bench-llama"
 TOKENS = 32  # that are decoded in a round
 
 
@@ -36,6 +29,12 @@ class Clearhead:
         assert isinstance(self.loaded.model, ch.Decoder)
         self.engine = Engine(self.loaded.model, keep_float32=keep_float32)
         self.new = EngineRunner
+
+    def cache_bytes(self, tokens: int) -> int:
+        """Bytes of keys and values, in half precision, of so many tokens."""
+        sizes = self.engine.sizes
+        width = sizes["kv_heads"] * (sizes["key_width"] + sizes["value_width"])
+        return 2 * tokens * width * sizes["layers"]
 
     def decode(self, rows: list[list[int]]) -> Callable[[], float]:
         """A round: seconds for each token, after a prompt that stays in the cache."""
@@ -106,69 +105,6 @@ class Transformers:
                 return time.perf_counter() - start
 
         return work
-
-
-class Llama:
-    """llama.cpp in a process of its own; it sleeps while the others have their turn."""
-
-    def __init__(self, path: Path, *, context: int, rows: int = 1) -> None:
-        threads = torch.get_num_threads()
-        command = [llama_python(), str(HERE / "generation_llama.py"), str(path)]
-        self.process = subprocess.Popen(
-            [*command, str(threads), str(context), str(rows)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        self.peak = self.resident = 0
-        self._answer()
-
-    def ask(self, prompts: list[list[int]], tokens: int, *, reuse: bool) -> list[dict[str, float]]:
-        assert self.process.stdin is not None
-        request = {"prompts": prompts, "tokens": tokens, "reuse": reuse}
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        answer = self._answer()
-        self.peak, self.resident = answer["peak"], answer["resident"]
-        timings: list[dict[str, float]] = answer["timings"]
-        return timings
-
-    def _answer(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            if line.startswith("{"):
-                found: dict[str, Any] = json.loads(line)
-                return found
-        raise SystemExit("llama.cpp ended early")
-
-    def decode(self, rows: list[list[int]]) -> Callable[[], float]:
-        def work() -> float:
-            found = self.ask(rows, TOKENS, reuse=True)
-            return max(each["predicted_per_token_ms"] for each in found) / 1e3
-
-        return work
-
-    def prefill(self, ids: list[int]) -> Callable[[], float]:
-        def work() -> float:
-            return self.ask([ids], 1, reuse=False)[0]["prompt_ms"] / 1e3
-
-        return work
-
-    def end(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
-
-
-def llama_python() -> str:
-    """The environment of llama.cpp, made if need be."""
-    python = LLAMA / "bin" / "python"
-    if not python.exists():
-        print("setting up llama.cpp in build/bench-llama …", flush=True)
-        venv.create(LLAMA, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "xllamacpp"], check=True)
-    return str(python)
 
 
 def turns(work: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:

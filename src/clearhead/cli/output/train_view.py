@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clearhead.checkpoints.adapters.base import is_adapter
+from clearhead.checkpoints.load import has_tokenizer
 from clearhead.cli.loading import waiting
 from clearhead.cli.looking_options import program
 from clearhead.cli.printing import console, say
 from clearhead.errors import MissingExtraError
 from clearhead.files.text_file import write_text
+from clearhead.models.config import ModelConfig
+from clearhead.text.folder import load_tokenizer
 from clearhead.training.curve import Curve
 from clearhead.training.events import (
     Event,
     Finished,
+    Read,
     Sampled,
     Started,
     Stepped,
@@ -29,6 +35,7 @@ from clearhead.training.run_folder import RunFolder
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+PROMPT, SAMPLE = 24, 63  # characters that are shown of a prompt, and of it with what follows
 RECENT = 20  # steps that the shown loss and speed are the mean of
 
 
@@ -44,6 +51,7 @@ class TrainView:
         self.finished: Finished | None = None
         self.stopped: Stopped | None = None
         self.board: Any = None
+        self.tokens = 0  # that were learned from
 
     def show(self, events: Iterator[Event], begun: Callable[[], None] = lambda: None) -> None:
         """Show every event as it comes; ``begun`` is called when the first one is there."""
@@ -60,29 +68,36 @@ class TrainView:
         with Progress(*columns, console=console(err=True), transient=True) as bar:
             self.task = bar.add_task("", total=None)
             with waiting("reading the texts …"):
-                first = next(events)
-            begun()
-            self._take(first, bar)
-            for event in events:
+                event: Event | None = next(events)
+            while event is not None:
+                if not isinstance(event, Read | Warned):
+                    begun()  # from now on, a signal ends a step, not the reading of the texts
                 self._take(event, bar)
+                event = next(events, None)
         if self.stopped is not None:
             self._say_how_to_go_on(self.stopped)
 
     def _listen(self, events: Iterator[Event], begun: Callable[[], None]) -> None:
         """Show nothing: another process does."""
         for event in events:
-            begun()
+            if not isinstance(event, Read | Warned):
+                begun()
             if isinstance(event, Stopped):
                 self.stopped = event
             elif isinstance(event, Finished):
                 self.finished = event
 
     def _take(self, event: Event, bar: Progress) -> None:
-        if isinstance(event, Started):
+        if isinstance(event, Read):
+            bar.update(self.task, completed=event.done, total=event.total or None,
+                       description=_reading(event))  # fmt: skip
+        elif isinstance(event, Started):
             self.started = event
             self.board = _board(self.out / "training") if self.tensorboard else None
-            say(_opening(event))
-            bar.update(self.task, completed=event.step, total=event.total)
+            for line in _opening(event):
+                say(line)
+            beginning = "validating the model as it is …" if event.step == 0 else ""
+            bar.update(self.task, completed=event.step, total=event.total, description=beginning)
         elif isinstance(event, Stepped):
             self.recent.append(event)
             bar.update(
@@ -90,11 +105,16 @@ class TrainView:
             )
         elif isinstance(event, Validated):
             self.validation = f", validation {event.loss:.3f}"
-            say(f"step {event.step:>6}  validation loss {event.loss:.4f}"
-                       f"{'' if event.best else '  (not the best)'}")  # fmt: skip
+            bits = "" if event.bits_per_byte is None else f"  {event.bits_per_byte:.4f} bits/byte"
+            remark = "" if event.best else "  (not the best)"
+            if event.step == 0:
+                remark = "  (before training)"
+            say(f"step {event.step:>6}  validation loss {event.loss:.4f}{bits}{remark}")
         elif isinstance(event, Sampled):
             self.sample = event
-            say(f"             {_one_line(event.prompt)} → {_one_line(event.text)}")
+            prompt = _one_line(event.prompt, PROMPT)
+            text = _one_line(event.text, SAMPLE - len(prompt))
+            say(f"             {prompt} → {text}")
         elif isinstance(event, Warned):
             say(f"Warning: {event.message}", err=True)
             if event.hint is not None:
@@ -141,45 +161,112 @@ class TrainView:
     def _show_result(self, finished: Finished) -> None:
         assert self.started is not None
         folder = RunFolder(self.out)
-        curve = Curve.from_log(folder.log.lines())
+        lines = folder.log.lines()
+        curve = Curve.from_log(lines)
         picture = folder.inside / "curve.svg"
         write_text(picture, curve.svg(f"{self.out.name}: loss"))
         say("\n" + curve.text() + "\n")
+        start = next((line["validation"] for line in lines if _is_start(line)), None)
         if finished.loss is not None:
             say(
-                f"validation loss {finished.loss:.4f}, weights of {finished.weights}"
+                f"validation loss {finished.loss:.4f}"
+                + (f" ({start:.4f} before training)" if start is not None else "")
+                + f", weights of {finished.weights}"
                 + (" (stopped early: no new best for a while)"
                    if finished.reason == "patience" else "")
             )  # fmt: skip
+        if finished.weights == "step 0":
+            say("training has not improved on the start: the model in the folder is as it was. "
+                "More or other text, more minutes, or a lower --set learning_rate= may help.",
+                err=True)  # fmt: skip
         say(f"loss curve: {_shown(picture)}")
         if self.board is not None:
             self.board.close()
-        prompt = _one_line(self.sample.prompt if self.sample else "Once upon a time", 40)
-        verb = "translate" if self.started.config.kind == "encoder-decoder" else "generate"
-        say(
-            f"try it: {program()} {verb} --model {shlex.quote(str(self.out))} {shlex.quote(prompt)}"
-        )
+        for what, command in self._next_commands(self.started.config):
+            say(f"{what:<10} {command}")
+
+    def _next_commands(self, config: ModelConfig) -> Iterator[tuple[str, str]]:
+        """What to do with the result: commands that work as they stand."""
+        prompt = self.sample.prompt if self.sample else "Once upon a time"
+        words = shlex.quote(_one_line(prompt, 40).removesuffix("…").strip() or "Once")
+        name, start = shlex.quote(str(self.out)), program()
+        verbs = {"encoder-decoder": "translate", "decoder": "generate"}
+        yield "try it:", f"{start} {verbs.get(config.kind, 'look')} --model {name} {words}"
+        if _has_chat_template(self.out):
+            yield "chat:", f"{start} chat --model {name}"
+        if config.kind == "decoder":
+            yield "look:", f"{start} look --model {name} {words}"
+        if is_adapter(self.out):
+            yield "merge:", f"{start} models merge {name} {shlex.quote(str(self.out) + '-merged')}"
+        longer = self._longer()
+        if longer is not None:
+            yield "longer:", f"{self._resume()} --minutes {longer}"
+
+    def _longer(self) -> int | None:
+        """Twice as many minutes as the run has taken; None without a checkpoint."""
+        checkpoints = RunFolder(self.out).checkpoints
+        last = checkpoints.steps()[-1:]
+        if not last:
+            return None
+        return max(1, math.ceil(2 * checkpoints.facts(last[0]).progress.seconds / 60))
 
     def _to_board(self, event: Event) -> None:
         if self.board is None:
             return
         if isinstance(event, Stepped):
-            self.board.add_scalar("loss/training", event.loss, event.step)
-            self.board.add_scalar("rate", event.rate, event.step)
+            self.tokens += event.tokens
+            for name, value in (
+                ("loss/training", event.loss), ("learning_rate", event.learning_rate),
+                ("gradient_norm", event.gradient), ("tokens", self.tokens),
+                ("seconds", event.seconds),
+            ):  # fmt: skip
+                self.board.add_scalar(name, value, event.step)
         elif isinstance(event, Validated):
             self.board.add_scalar("loss/validation", event.loss, event.step)
+            if event.bits_per_byte is not None:
+                self.board.add_scalar("bits_per_byte", event.bits_per_byte, event.step)
+            for head, found in event.heads.items():
+                for name in ("entropy", "score", "first"):
+                    self.board.add_scalar(f"{name}/{head}", getattr(found, name), event.step)
 
 
-def _opening(event: Started) -> str:
-    kind = "encoder-decoder" if event.config.kind == "encoder-decoder" else "language model"
-    begun = f"continues after step {event.step}" if event.step else "begins"
+def _is_start(line: Mapping[str, Any]) -> bool:
+    """True for the line of the validation before training, by whichever life of the run."""
+    return line["step"] == 0 and "validation" in line
+
+
+def _reading(event: Read) -> str:
+    if not event.total:
+        return f"{event.what} …"
+    return f"{event.what}  {event.done / 1e6:,.0f} of {event.total / 1e6:,.0f} MB"
+
+
+def _opening(event: Started) -> Iterator[str]:
+    kind = {"decoder": "language model"}.get(event.config.kind, event.config.kind)
+    yield f"{kind} of {event.parameters:,} parameters, vocabulary {event.config.vocab:,}"
+    if event.trained is not None and event.trained < event.parameters:
+        yield f"{event.trained:,} of the parameters are trained ({_share(event)})"
     learned, held = event.tokens
-    return (
-        f"{kind} of {event.parameters:,} parameters, vocabulary {event.config.vocab:,}; "
+    yield (
         f"{learned:,} tokens to train on, {held:,} held out to validate on "
-        f"({held / max(1, learned + held):.1%}); "
-        f"one epoch is {event.batches_per_pass} steps; training {begun}"
+        f"({held / max(1, learned + held):.1%})"
     )
+    if event.held_out:
+        yield f"held out: {event.held_out}"
+    if event.validated is not None:
+        yield f"each validation takes {event.validated:,} of the tokens that are held out"
+    begun = f"continues after step {event.step}" if event.step else "begins"
+    steps = "1 step" if event.batches_per_pass == 1 else f"{event.batches_per_pass:,} steps"
+    yield f"one epoch is {steps}; training {begun}"
+
+
+def _share(event: Started) -> str:
+    assert event.trained is not None
+    return f"{event.trained / max(1, event.parameters):.2%}"
+
+
+def _has_chat_template(folder: Path) -> bool:
+    return has_tokenizer(folder) and load_tokenizer(folder).chat_template is not None
 
 
 def _board(folder: Path) -> Any:

@@ -12,7 +12,7 @@ import clearhead as ch
 from clearhead.checkpoints.load import Loaded
 from clearhead.cli import loading
 from clearhead.cli.generate import command
-from clearhead.cli.preparing import ProgressLine, prepare_engine
+from clearhead.cli.output.preparing import ProgressLine, prepare_engine
 from clearhead.engine.engine import engine_runs_here
 from clearhead.errors import InputError
 from clearhead.generation.runner_factory import make_runner

@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import click
+
 from clearhead.cli import loading
 from clearhead.cli.printing import clear_line, say
 
@@ -13,7 +15,13 @@ if TYPE_CHECKING:
     from clearhead.checkpoints.load import Loaded
 
 
-def prepare_engine(loaded: Loaded, engine: bool | None) -> None:
+EIGHT_BITS = click.option(
+    "--eight-bits", is_flag=True,
+    help="16-bit weights become 8 bits in the CPU engine: faster, half the memory, some loss.",
+)  # fmt: skip
+
+
+def prepare_engine(loaded: Loaded, engine: bool | None, *, eight_bits: bool = False) -> None:
     """Compile the engine's kernels, or load them from disk, and quantise the weights.
 
     The float32 weights of a decoder are let go: a command that only writes has no use for them.
@@ -22,20 +30,19 @@ def prepare_engine(loaded: Loaded, engine: bool | None) -> None:
     """
     if engine is False:
         return
-    from clearhead.engine.engine import engine_obstacle
-    from clearhead.engine.runner import engine_of, engine_supports
+    from clearhead.engine.runner import engine_of, torch_reason
     from clearhead.models.encoder import Encoder
 
     if isinstance(loaded.model, Encoder):
         return
-    if not engine_supports(loaded):
-        reason = engine_obstacle(loaded.config)
-        if reason is not None and engine is None:
+    reason = torch_reason(loaded)
+    if reason is not None:
+        if engine is None:
             say(f"torch runs {loaded.name}, not the faster CPU engine: {reason}.", err=True)
         return
     line = ProgressLine()
     try:
-        engine_of(loaded.model, keep_float32=False, progress=line.show)
+        engine_of(loaded.model, keep_float32=False, eight_bits=eight_bits, progress=line.show)
     finally:
         line.wipe()
 

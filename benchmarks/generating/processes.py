@@ -1,7 +1,7 @@
 """What benchmarks/generation.py measures in processes of their own.
 
 Memory, the first token, the first use, and two processes that share the machine. Run as a program,
-this file is one such process: ``python benchmarks/generation_processes.py WHAT MODEL.gguf``.
+this file is one such process: ``python -m generating.processes WHAT MODEL.gguf``.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from generation_contestants import TOKENS, Clearhead, Llama, Transformers, some_ids
 from measure import megabytes, peak_memory, seconds, table
 
+from generating.contestants import TOKENS, Clearhead, Transformers, some_ids
+from generating.peers import Llama
+
+HERE = Path(__file__).resolve().parents[1]
 PROMPT = "Students opened their"
 SHARING_SECONDS, READING_SECONDS = 8.0, 3.0
 
@@ -29,12 +32,13 @@ SHARING_SECONDS, READING_SECONDS = 8.0, 3.0
 def process(what: str, path: Path, **environment: str) -> subprocess.Popen[str]:
     """One of the functions below, in a process of its own."""
     return subprocess.Popen(
-        [sys.executable, __file__, what, str(path)],
+        [sys.executable, "-m", "generating.processes", what, str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
         env=os.environ | {"HF_HUB_OFFLINE": "1"} | environment,
+        cwd=HERE,
     )
 
 
@@ -56,7 +60,7 @@ def memory(path: Path) -> str:
         found = answer(process(what, path))
         rows.append([label, megabytes(found["peak"]), megabytes(found["resident"])])
     llama = Llama(path, context=1024)
-    llama.ask([some_ids(512)], TOKENS, reuse=False)
+    llama.ask(prompts=[some_ids(512)], tokens=TOKENS, reuse=False)
     llama.end()
     rows.insert(2, ["llama.cpp", megabytes(llama.peak), megabytes(llama.resident)])
     return table(
@@ -73,7 +77,7 @@ def held(path: Path) -> None:
 def held_alone(path: Path) -> None:
     mine = Clearhead(path, keep_float32=False)
     mine.decode([some_ids(512)])()
-    _tell_memory()
+    _tell_memory(mine.cache_bytes(512 + TOKENS))
 
 
 def held_transformers(path: Path) -> None:
@@ -82,9 +86,9 @@ def held_transformers(path: Path) -> None:
     _tell_memory()
 
 
-def _tell_memory() -> None:
+def _tell_memory(cache: int = 0) -> None:
     resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    print(json.dumps({"peak": peak_memory(), "resident": resident}))
+    print(json.dumps({"peak": peak_memory(), "resident": resident, "cache": cache}))
 
 
 # The first token.
@@ -102,7 +106,7 @@ def first_tokens(path: Path, rounds: int) -> dict[str, list[float]]:
 
 def first_token(path: Path, rounds: int) -> str:
     """From the command to the first letter on the screen, everything cached."""
-    theirs = [sys.executable, __file__, "write_transformers", str(path)]
+    theirs = [sys.executable, "-m", "generating.processes", "write_transformers", str(path)]
     took = first_tokens(path, rounds)
     took["transformers"] = [_until_letter(theirs) for _ in range(rounds + 1)]
     rows = [[name, seconds(statistics.median(found[1:]))] for name, found in took.items()]
@@ -113,7 +117,7 @@ def _until_letter(command: list[str]) -> float:
     environment = os.environ | {"HF_HUB_OFFLINE": "1"}
     start = time.perf_counter()
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, cwd=HERE
     ) as running:
         assert running.stdout is not None
         if not running.stdout.read(1):
@@ -126,7 +130,7 @@ def _until_letter(command: list[str]) -> float:
 def _until_llama(path: Path) -> float:
     start = time.perf_counter()
     llama = Llama(path, context=128)
-    llama.ask([some_ids(3)], 1, reuse=False)
+    llama.ask(prompts=[some_ids(3)], tokens=1, reuse=False)
     took = time.perf_counter() - start
     llama.end()
     return took

@@ -1,0 +1,1 @@
+"""What the benchmark of generation is made of; ``generation.py`` runs it."""
