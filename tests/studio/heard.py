@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -37,6 +38,14 @@ class Heard:
 
 def job_of(heard: Heard, number: int = 1, run: Callable[[Job], None] = lambda _: None) -> Job:
     return Job(heard, number, "test", run)
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait for what another thread does; it has to be true by then."""
+    end = time.monotonic() + seconds
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert holds()
 
 
 @contextmanager

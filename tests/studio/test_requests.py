@@ -1,5 +1,6 @@
 """Everything that a page asks for, through a real connection."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import clearhead as ch
 from clearhead.explain.make_look import make_look, read_passage
 from clearhead.studio import looking
 from clearhead.studio import requests as module
+from clearhead.studio.worker import Job
 from tests.shared.explain_models import decoder
-from tests.studio.heard import TEXT, Talker, serving
+from tests.studio.heard import TEXT, Talker, serving, wait_until
 
 ABOUT: dict[str, Any] = {"pane": 0, "model": "tiny", "text": TEXT}
 
@@ -104,6 +106,30 @@ def test_memory_stays_within_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sum(client.panes[0].look is not None for client in studio.requests.clients) == 1
         assert one.ask("block", "gone", pane=0, look=first["id"], name="proof")
         assert one.ask("look", "look", **ABOUT)["meta"]
+
+
+def test_a_page_that_leaves_while_it_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was computed for it after it had gone is freed as well."""
+    shown, left, show = threading.Event(), threading.Event(), looking.show_look
+
+    def slow(pane: looking.Pane, *things: Any, **parts: Any) -> None:
+        shown.set()
+        assert left.wait(30)
+        show(pane, *things, **parts)
+
+    monkeypatch.setattr(looking, "show_look", slow)
+    monkeypatch.setattr(Job, "check", lambda _: None)  # it is past the last place that would notice
+    with serving() as studio:
+        with Talker(studio) as talker:
+            talker.send("look", **ABOUT)
+            assert shown.wait(30)
+            (client,) = studio.requests.clients
+        wait_until(lambda: not studio.requests.clients)
+        left.set()
+        with Talker(studio) as other:  # the worker is free again when it answers
+            assert other.ask("look", "look", **ABOUT)["meta"]
+        assert client.panes[0].nbytes == 0 and client.panes[0].look is None
+        assert all(owner is not client for owner, _ in studio.requests._used.values())
 
 
 def test_many_clients_are_all_served() -> None:

@@ -15,7 +15,7 @@ from clearhead.studio import client as client_module
 from clearhead.studio.messages import KINDS
 from clearhead.studio.server import bound_socket
 from tests.shared.explain_models import decoder
-from tests.studio.heard import TEXT, Talker, serving
+from tests.studio.heard import TEXT, Talker, serving, wait_until
 
 LOOK: dict[str, Any] = {"pane": 0, "model": "tiny", "text": TEXT}
 
@@ -110,9 +110,7 @@ def test_a_closed_page_frees_its_memory() -> None:
             talker.ask("look", "look", **LOOK)
             (client,) = studio.requests.clients
             assert client.panes[0].nbytes > 0
-        end = time.monotonic() + 10
-        while studio.requests.clients and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_until(lambda: not studio.requests.clients)
         assert client.panes[0].look is None and client.panes[0].nbytes == 0
         assert not studio.requests._used
 

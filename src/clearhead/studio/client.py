@@ -81,6 +81,9 @@ class Client:
         self.open = False
         self._unsent.clear()
         self.requests.drop(self)
+
+    def forget(self) -> None:
+        """Free the memory of what the page shows and writes."""
         for pane in self.panes:
             pane.forget()
         self.sessions.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 from clearhead.checkpoints.load import Loaded
@@ -18,6 +19,7 @@ from clearhead.studio.shelf import Shelf
 from clearhead.studio.worker import Job
 from clearhead.trace.seen import Seen
 
+Run = Callable[[Job, Client, dict[str, Any]], None]
 MOST_BYTES = 1_000_000_000  # of all pages' texts; the longest unused ones are let go first
 MOST_SESSIONS = 8  # caches of texts that are being written
 
@@ -56,13 +58,20 @@ class Requests:
             name = self.shelf.beside(name)
         if asked == "write":
             client.settings[pane] = fields["settings"]
-        job = Job(client, number, channel, lambda job: run(job, client, fields))
+        job = Job(client, number, channel, lambda job: self._run(run, job, client, fields))
         if asked == "look":  # a newer text: what was asked about the older one is of no use
             for worker in self.shelf.workers:
                 for other in ("token", "why", "without"):
                     worker.drop(client, f"{other} {pane}")
         if not self.shelf.worker(name).submit(job):
             raise InputError("too many requests wait already.", hint="try again in a moment.")
+
+    def _run(self, run: Run, job: Job, client: Client, fields: dict[str, Any]) -> None:
+        try:
+            run(job, client, fields)
+        finally:
+            if not client.open:  # it left meanwhile: what was computed for it since is freed, too
+                self._free(client)
 
     def _model_of(self, client: Client, pane: int) -> str:
         return client.panes[pane].model or self.shelf.first
@@ -76,13 +85,17 @@ class Requests:
                 worker.drop(client, name)
 
     def drop(self, client: Client) -> None:
-        """A page has gone: nothing is computed for it any more."""
-        self.clients.discard(client)
+        """A page has gone: nothing is computed for it any more, and its memory is free."""
         for worker in self.shelf.workers:
             worker.drop(client)
+        self._free(client)
+        self.clients.discard(client)
+
+    def _free(self, client: Client) -> None:
         with self._lock:
             for key in [key for key, (owner, _) in self._used.items() if owner is client]:
                 del self._used[key]
+        client.forget()
 
     def _thing(self, job: Job, name: str) -> Loaded | Seen:
         known = self.shelf.loaded(name)
@@ -118,6 +131,8 @@ class Requests:
     def _keep_within_limit(self, client: Client, place: int) -> None:
         """Forget the texts that nobody has touched for longest, until the others fit."""
         with self._lock:
+            if not client.open:
+                return
             self._used.pop((id(client), place), None)
             self._used[id(client), place] = (client, place)
             held = {key: owner.panes[number].nbytes for key, (owner, number) in self._used.items()}
