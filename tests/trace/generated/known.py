@@ -78,5 +78,26 @@ KNOWN: dict[str, Spec] = {
     "tangents of zero have no memory: a kernel that read one ended the process": Spec(
         layout="b (n h) d", product="baddbmm", gradient="grad", transform="jvp"
     ),
+    "mixed precision: a temperature widens the scores before a finite number hides a row": Spec(
+        softmax="temperature",
+        pattern="causal + left padding",
+        hidden_by="mixed",
+        autocast=True,
+        seed=236846068,
+    ),
+    "the same in windows, with a layer that is called twice": Spec(
+        layout="windows",
+        softmax="temperature",
+        pattern="causal + left padding",
+        hidden_by="mixed",
+        scale="scores /",
+        autocast=True,
+        gradient="grad",
+        batch=3,
+        class_="MHSA",
+        layers="one, twice",
+        values=True,
+        seed=236846068,
+    ),
 }
 """By cause, the simplest attention that had it."""

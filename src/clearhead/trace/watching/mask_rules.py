@@ -36,6 +36,12 @@ class CallRules:
     rounded: bool = False  # such a row goes by scores that the model rounds coarsely
     notes: tuple[str, ...] = ()
 
+    def hold(self, observed: ObservedCall) -> bool:
+        """False if rows without a visible key cannot go by rules: their scores are rounded
+        coarsely, or the model's own weights are not equal where these rules say so. In which
+        precision a mask was added is never told: mixed precision widens scores on the way."""
+        return not self.rounded and _are_equal(observed, self.uniform, self.equal_keys)
+
 
 class RuleCache:
     """The rules of the latest masks: models pass the same mask to every layer."""
@@ -227,6 +233,20 @@ def _with_blind_rows(
     flat = collapsed(collapsed(uniform[..., 0], 0), 1)
     equal = collapsed(collapsed((total == highest).sum(dim=-1), 0), 1)
     return _Cells(seen, added, shown, flat, equal, blind=True, rounded=by_rounding)
+
+
+def _are_equal(observed: ObservedCall, uniform: Tensor | None, count: Tensor | None) -> bool:
+    """True if the model's own weights, where they are there, are 1 / count or 0 in such rows."""
+    dropped = observed.dropout > 0 and observed.undropped is None
+    own = observed.undropped if observed.dropout and not dropped else observed.weights
+    if own is None or uniform is None or count is None:
+        return True
+    own = own.detach()
+    share = 1 / count.to(torch.promote_types(own.dtype, torch.float32))[..., None]
+    kept = 1 - observed.dropout if dropped else 1.0
+    off = torch.minimum((own * kept - share).abs(), own.abs())
+    there = uniform[..., None] & ~own.isnan()
+    return bool((off <= torch.finfo(own.dtype).eps).masked_fill(~there, True).all())
 
 
 def _bound(observed: ObservedCall) -> float:

@@ -281,7 +281,7 @@ class Recorder:
             self._steps.never.add(step.place.path)  # unless it can be put together
             if observed is None or (observed.unchecked and not matches_model(observed, full=True)):
                 return None
-            if self._writer.rules.of(observed).rounded:
+            if not self._writer.rules.of(observed).hold(observed):
                 return None
             prepared = self._writer.prepared(step.place, observed, step.cross, step.forward)
             if not prepared.rows.joins or not self._runs.goes_on(step.place.path, prepared.rows):
@@ -339,7 +339,9 @@ class Recorder:
 
     def _keep(self, place: Frame, given: ObservedCall, forward: int) -> None:
         observed = checked(given)
-        if isinstance(observed, ObservedCall) and self._writer.rules.of(observed).rounded:
+        if isinstance(observed, ObservedCall) and not self._writer.rules.of(observed).hold(
+            observed
+        ):
             observed = ROUNDED if observed.weights is None else spelled_out(observed)
         if isinstance(observed, str):
             self.refuse(observed, place)
