@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from jaxtyping import Float
 from torch import Tensor
@@ -18,7 +17,6 @@ from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.explain.generated import GeneratedText
 from clearhead.explain.look import Look
-from clearhead.explain.why.target import token_text
 from clearhead.generation.file_settings import file_defaults
 from clearhead.generation.generate import ngram_size
 from clearhead.generation.prompt import end_tokens, prompt_ids
@@ -31,7 +29,7 @@ from clearhead.generation.token_sampler import TokenSampler, tokenizer_logits
 from clearhead.studio.reading import Reader
 from clearhead.studio.worker import Job
 from clearhead.trace.passage import Passage
-from clearhead.views.page.predictions import TEMPERATURES, named, vocabulary
+from clearhead.views.page.predictions import TEMPERATURES, token_name, vocabulary
 
 LISTED = 12  # tokens of a distribution that are sent while writing
 
@@ -112,7 +110,7 @@ def described(
     return {
         "token": token,
         "ids": ids,
-        "names": [_name(loaded, id) for id in ids],
+        "names": [token_name(loaded, id) for id in ids],
         "logits": kept.tolist(),
         "after": float(best.values[count]) if len(best.values) > count else None,
         "rests": [
@@ -122,17 +120,6 @@ def described(
         "rank": int((row > row[token]).sum()) + 1,
         "vocab": vocabulary(loaded),
     }
-
-
-_names: WeakKeyDictionary[Any, dict[int, str]] = WeakKeyDictionary()
-
-
-def _name(loaded: Loaded, id: int) -> str:
-    """The name of a token, made once: decoding takes longer than a lookup."""
-    known = _names.setdefault(loaded.model, {})
-    if id not in known:
-        known[id] = named(token_text(loaded, id))
-    return known[id]
 
 
 def describe_last(loaded: Loaded, reader: Reader, job: Job, passage: Passage) -> None:
@@ -152,7 +139,7 @@ def describe_last(loaded: Loaded, reader: Reader, job: Job, passage: Passage) ->
     logits, rests = kept.logits[-1], kept.rests[-1].tolist()
     ids = kept.ids[-1].tolist()
     job.tell(
-        "described", token=token, ids=ids, names=[named(token_text(loaded, id)) for id in ids],
+        "described", token=token, ids=ids, names=[token_name(loaded, id) for id in ids],
         logits=logits.tolist(), after=_finite(float(kept.after[-1])), vocab=vocabulary(loaded),
         rests=[[one, sum] for one, sum in zip(TEMPERATURES, rests, strict=True)],
         sources=[

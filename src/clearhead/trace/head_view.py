@@ -31,6 +31,7 @@ from clearhead.trace.words import (
 from clearhead.trace.workers import run_in_threads
 
 LOWEST_LOG = -200.0  # e^−200 is nothing, and times its logarithm still nothing; −∞ would make NaN
+SMALL = 1 << 16  # weights of a head: of fewer, threads would take longer to start than to work
 
 
 @dataclass(frozen=True)
@@ -262,7 +263,8 @@ class HeadView:
             for number, head in enumerate(self._exact())
             for start in range(0, len(rows), step)[::-1]
         ]
-        run_in_threads(fill, items, self.record.query.device)
+        numbers = len(rows) * self.record.key.shape[2]
+        run_in_threads(fill, items, self.record.query.device, small=numbers <= SMALL)
 
     def _check(self, what: str, weights: int, numbers: int, limit: Limit | None) -> None:
         """``weights`` are computed in all, ``numbers`` of each head are given back."""

@@ -18,11 +18,18 @@ Item = TypeVar("Item")
 
 
 def run_in_threads(
-    work: Callable[[Item], None], items: Sequence[Item], device: torch.device
+    work: Callable[[Item], None],
+    items: Sequence[Item],
+    device: torch.device,
+    *,
+    small: bool = False,
 ) -> None:
-    """Do the work for every item, in any order; the first error is raised."""
+    """Do the work for every item, in any order; the first error is raised.
+
+    ``small`` work is done here and now: to start threads for it takes longer than to do it.
+    """
     usual = torch.get_num_threads()
-    if usual == 1 or device.type != "cpu":
+    if small or usual == 1 or device.type != "cpu":
         for item in items:
             work(item)
         return

@@ -8,12 +8,12 @@ are exact. ``page/assets/sampling.js`` is the reader.
 
 from __future__ import annotations
 
-import functools
 import json
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -149,14 +149,13 @@ def logits_meta(
         numbers["ranks"].numpy().astype("<u4"),
         numbers["rests"].numpy().astype("<f8"),
     ]
-    text_of = functools.partial(token_text, loaded)
     return {
         "positions": positions,
         "kept": kept,
         "vocab": vocab,
         "temperatures": list(temperatures),
         "block": blocks.add("predictions", b"".join(map(byte_planes, arrays))),
-        "tokens": _add_json(blocks, "tokens", [named(text_of(int(id))) for id in table]),
+        "tokens": _add_json(blocks, "tokens", [token_name(loaded, id) for id in table.tolist()]),
         "texts": [mark.text for mark in marks_of(passage, positions, words=False)],
         "uniforms": [random.Random(f"{seed}/0").random() for seed in range(SEEDS)],
         "note": _note(kept, vocab, positions, temperatures),
@@ -224,6 +223,17 @@ def named(text: str) -> str:
     """A token for the page: its space in front, if there is one, as a sign."""
     name = shown_token(text)
     return f"␣{name}" if text.startswith(" ") and text.strip(" ") else name
+
+
+_names: WeakKeyDictionary[Any, dict[int, str]] = WeakKeyDictionary()
+
+
+def token_name(loaded: Loaded, id: int) -> str:
+    """The name of a token for the page, made once: decoding takes longer than a lookup."""
+    known = _names.setdefault(loaded.model, {})
+    if id not in known:
+        known[id] = named(token_text(loaded, id))
+    return known[id]
 
 
 def _note(kept: int, vocab: int, positions: int, temperatures: tuple[float, ...]) -> str:
