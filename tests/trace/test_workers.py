@@ -44,6 +44,20 @@ def test_work_is_shared_and_torch_stays_as_it_was() -> None:
     assert torch.get_num_threads() == 3 and threads_of_a_new_thread() == 3
 
 
+def test_small_work_is_done_here_on_one_thread() -> None:
+    seen: list[tuple[str, int]] = []
+
+    def work(item: int) -> None:
+        seen.append((threading.current_thread().name, torch.get_num_threads()))
+        if item == 2:
+            raise ValueError("item 2")
+
+    with pytest.raises(ValueError, match="item 2"):
+        run_in_threads(work, range(5), torch.device("cpu"), small=True)
+    assert seen == [(threading.current_thread().name, 1)] * 3
+    assert torch.get_num_threads() == 3 and threads_of_a_new_thread() == 3
+
+
 def test_with_one_thread_everything_stays_here() -> None:
     torch.set_num_threads(1)
     here: list[str] = []
@@ -66,7 +80,9 @@ def test_an_error_ends_the_work() -> None:
     assert torch.get_num_threads() == 3 and threads_of_a_new_thread() == 3
 
 
-def test_the_numbers_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("small", [0, 1 << 16])
+def test_the_numbers_are_the_same(monkeypatch: pytest.MonkeyPatch, small: int) -> None:
+    monkeypatch.setattr(head_view, "SMALL", small)
     for module in (exact, head_view, pooled_map):
         monkeypatch.setattr(module, "BLOCK_ROWS", 16)
         monkeypatch.setattr(module, "BLOCK_COLUMNS", 32)

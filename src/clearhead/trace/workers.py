@@ -26,13 +26,27 @@ def run_in_threads(
 ) -> None:
     """Do the work for every item, in any order; the first error is raised.
 
-    ``small`` work is done here and now: to start threads for it takes longer than to do it.
+    ``small`` work is done here: to start threads for it takes longer than to do it.
     """
     usual = torch.get_num_threads()
-    if small or usual == 1 or device.type != "cpu":
-        for item in items:
-            work(item)
-        return
+    if usual == 1 or device.type != "cpu":
+        _run_all(work, items)
+    elif small:
+        torch.set_num_threads(1)
+        try:
+            _run_all(work, items)
+        finally:
+            torch.set_num_threads(usual)
+    else:
+        _run_in_pool(work, items, usual)
+
+
+def _run_all(work: Callable[[Item], None], items: Sequence[Item]) -> None:
+    for item in items:
+        work(item)
+
+
+def _run_in_pool(work: Callable[[Item], None], items: Sequence[Item], usual: int) -> None:
     threads = max(1, min(usual, len(items)))
     pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
     try:

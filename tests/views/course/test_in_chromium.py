@@ -589,3 +589,19 @@ def test_everything_has_a_name_for_screen_readers(page: Any) -> None:
     )
     assert nameless == []
     assert page.locator("h1").count() == 1 and page.locator("main").count() == 1
+
+
+def test_every_figure_is_there_before_it_is_printed(tmp_path: Path) -> None:
+    """Printing does not wait for numbers that are unpacked: nobody has to scroll to them first."""
+    with page_at(tmp_path, course_page()) as page:
+        page.wait_for_selector(".course[data-complete]")
+        page.wait_for_function(
+            "() => document.querySelectorAll('figure:not([data-ready])').length === 0"
+        )
+        assert page.evaluate("scrollY") == 0
+        for id in ("they", "sampling"):
+            assert page.evaluate(READ, id), id
+        page.emulate_media(media="print")
+        cut = """() => [...document.querySelectorAll("pre")].filter((one) =>
+            one.scrollWidth > one.clientWidth + 1).length"""
+        assert page.evaluate(cut) == 0

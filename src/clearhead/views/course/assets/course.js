@@ -86,6 +86,19 @@ class Course {
     addEventListener("keydown", (event) => this.key(event));
     this.go();
     root.dataset.ready = "true";
+    this.buildWhenIdle([...this.chapters]);
+  }
+  // Some figures unpack their numbers, which printing does not wait for: they are there before it.
+  buildWhenIdle([next, ...others]) {
+    if (!next) {
+      this.root.dataset.complete = "true";
+      return;
+    }
+    const later = globalThis.requestIdleCallback ?? ((run) => setTimeout(run, 200));
+    later(() => {
+      next.build();
+      this.buildWhenIdle(others);
+    });
   }
   numbers(name) {
     if (!this.kept.has(name)) this.kept.set(name, JSON.parse(this.root.querySelector(`script[data-numbers="${name}"]`).textContent));
