@@ -605,3 +605,19 @@ def test_every_figure_is_there_before_it_is_printed(tmp_path: Path) -> None:
         cut = """() => [...document.querySelectorAll("pre")].filter((one) =>
             one.scrollWidth > one.clientWidth + 1).length"""
         assert page.evaluate(cut) == 0
+
+
+def test_a_dark_course_is_printed_light(tmp_path: Path) -> None:
+    with page_at(tmp_path, course_page(), dark=True) as page:
+        page.wait_for_selector(".course[data-ready]")
+        page.click(".theme")
+        page.click(".theme")
+        colour = """() => getComputedStyle(document.querySelector(".course"))
+            .getPropertyValue("--ink")"""
+        theme = "() => document.querySelector('.course').dataset.theme"
+        before = page.evaluate(theme), page.evaluate(colour)
+        assert before == ("dark", "#e9eaee")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.evaluate(colour) == "#1b1d24"
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert (page.evaluate(theme), page.evaluate(colour)) == before

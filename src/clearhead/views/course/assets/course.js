@@ -82,11 +82,24 @@ class Course {
       here.observe(one.element);
     }
     addEventListener("hashchange", () => this.go());
-    addEventListener("beforeprint", () => this.chapters.forEach((one) => one.build()));
+    addEventListener("beforeprint", () => this.onPaper());
+    addEventListener("afterprint", () => this.onScreen());
     addEventListener("keydown", (event) => this.key(event));
     this.go();
     root.dataset.ready = "true";
     this.buildWhenIdle([...this.chapters]);
+  }
+  onPaper() {
+    this.onScreen();
+    this.themeOnScreen = this.root.dataset.theme ?? "";
+    this.root.dataset.theme = "light";
+    this.chapters.forEach((one) => one.build());
+  }
+  onScreen() {
+    if (this.themeOnScreen === undefined) return;
+    if (this.themeOnScreen) this.root.dataset.theme = this.themeOnScreen;
+    else delete this.root.dataset.theme;
+    delete this.themeOnScreen;
   }
   // Some figures unpack their numbers, which printing does not wait for: they are there before it.
   buildWhenIdle([next, ...others]) {
