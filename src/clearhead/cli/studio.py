@@ -37,18 +37,22 @@ def command(models: tuple[str, ...], port: int | None, host: str, open_page: boo
     from clearhead.studio.studio import Studio
 
     with Studio([*given] or [DEFAULT_MODEL], host, port, open_page=False, framed=False) as running:
-        say(f"clearhead studio is at {running.url}")
-        if host not in ("127.0.0.1", "localhost", "::1"):
-            say("Other machines can reach it; whoever knows this address can use it.", err=True)
-        say("Ctrl-C ends it.")
-        if open_page:
-            webbrowser.open(running.url)
-        interrupts.be_patient()  # what runs is told to stop, and memory is freed
         try:
+            interrupts.be_patient()  # what runs is told to stop, and memory is freed
+            _tell(running.url, host)
+            if open_page:
+                webbrowser.open(running.url)
             running.wait()
         except KeyboardInterrupt:
             interrupts.settled()
     say("The studio is closed.")
+
+
+def _tell(url: str, host: str) -> None:
+    say(f"clearhead studio is at {url}")
+    if host not in ("127.0.0.1", "localhost", "::1"):
+        say("Other machines can reach it; whoever knows this address can use it.", err=True)
+    say("Ctrl-C ends it.")
 
 
 _ARGUMENT = click.Argument(["models"])
