@@ -120,6 +120,51 @@ def test_an_answer_that_is_ended_does_not_end_the_chat() -> None:
     assert (done.returncode, done.stdout) == (0, "on\n")
 
 
+ENDING = """
+import atexit
+@atexit.register
+def interrupted():
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+sys.argv = ["clearhead", sys.argv[1]]
+start.main()
+"""
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help", "models", "nonsense", "--nonsense"])
+def test_while_python_is_ending(argument: str) -> None:
+    """The command is done or has failed; libraries are cleaning up after themselves."""
+    done = subprocess.run(
+        [sys.executable, "-c", STARTED + ENDING, argument],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.endswith("stopped.\n")
+    assert "Traceback" not in done.stderr
+
+
+SHOWING = """
+import clearhead.cli.main as main
+def say(*_, **__):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+main.say = say
+sys.argv = ["clearhead", *sys.argv[1:]]
+start.main()
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["look", "text", "--model", "no such"]], ids=["usage", "ours"]
+)
+def test_while_an_error_is_shown(arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STARTED + SHOWING, *arguments],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (130, "stopped.\n")
+
+
 def test_other_threads_cannot_listen() -> None:
     """A program that calls us from a thread keeps its own way with signals."""
     before = signal.getsignal(signal.SIGINT)

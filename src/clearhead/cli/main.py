@@ -98,24 +98,34 @@ def main() -> None:
     """
     guard()
     try:
-        interrupts.listen()
-        cli.main(prog_name="clearhead", standalone_mode=False)
+        try:
+            interrupts.listen()
+            code = _exit_code()
+        finally:  # from here on no exception can come of Ctrl-C, so that Python ends without one
+            interrupts.leave_at_once()
     except (click.exceptions.Abort, KeyboardInterrupt):
         interrupts.leave()
-    except click.ClickException as error:
-        message = io.StringIO()
-        error.show(file=message)
-        say(message.getvalue(), err=True, nl=False)
-        sys.exit(error.exit_code)
-    except ClearheadError as error:
-        say(f"Error: {error.message}", err=True)
-        if error.hint is not None:
-            say(f"Hint: {error.hint}", err=True)
-        sys.exit(1)
-    except BrokenPipeError:  # the reader of our output went away, as `head` does
-        sys.stderr.close()
-        sys.exit(0)
     except Exception:
         if interrupts.heard():  # an import that Ctrl-C cut in two fails in ways of its own
             interrupts.leave()
         raise
+    sys.exit(code)
+
+
+def _exit_code() -> int:
+    """Run the command and show its error, if there is one."""
+    try:
+        cli.main(prog_name="clearhead", standalone_mode=False)
+    except click.ClickException as error:
+        message = io.StringIO()
+        error.show(file=message)
+        say(message.getvalue(), err=True, nl=False)
+        return error.exit_code
+    except ClearheadError as error:
+        say(f"Error: {error.message}", err=True)
+        if error.hint is not None:
+            say(f"Hint: {error.hint}", err=True)
+        return 1
+    except BrokenPipeError:  # the reader of our output went away, as `head` does
+        sys.stderr.close()
+    return 0
