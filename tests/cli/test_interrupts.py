@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -218,5 +220,11 @@ def check(code: int, messages: str, folder: Path) -> None:
 def test_ctrl_c_at_any_moment(number: int, endless_folder: Path, tmp_path: Path) -> None:
     """Each command at two moments, others for each command, so that all moments are tried."""
     arguments = [str(endless_folder) if one == "ENDLESS" else one for one in COMMANDS[number]]
-    for moment in (MOMENTS[number % len(MOMENTS)], MOMENTS[(number + 3) % len(MOMENTS)]):
-        check(*stopped(arguments, moment, tmp_path), tmp_path)
+    moments = (MOMENTS[number % len(MOMENTS)], MOMENTS[(number + 3) % len(MOMENTS)])
+    folders = [tmp_path / str(moment) for moment in moments]
+    for folder in folders:
+        folder.mkdir()
+    with ThreadPoolExecutor() as pool:  # they mostly wait
+        ended = list(pool.map(partial(stopped, arguments), moments, folders))
+    for folder, end in zip(folders, ended, strict=True):
+        check(*end, folder)
