@@ -164,9 +164,14 @@ def ablation_text(why: Why) -> str:
     ranks = "" if correlation != correlation else f" (rank correlation {correlation:.2f})"
     what = "the logit" if why.instead is None else "the difference"
     others = "; what the others do, later layers change" if confirmed < len(names) else ""
+    change = (
+        "changes the answer as its part says"
+        if confirmed == 1
+        else ("change the answer as their parts say")
+    )
     return (
         f"Effect: {what} with a head, less that of a real run without it. Of the {len(names)} "
-        f"strongest heads, {confirmed} change the answer as their parts say{ranks}{others}."
+        f"strongest heads, {confirmed or 'none'} {change}{ranks}{others}."
     )
 
 
