@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import importlib
 import json
-import resource
 import sys
 import time
 from pathlib import Path
@@ -93,9 +92,10 @@ def answer(model: Model, request: dict[str, Any]) -> float:
 
 
 def memory() -> dict[str, int]:
-    """Bytes held at most so far, and now (Linux)."""
-    now = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    return {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "resident": now}
+    """Bytes held at most so far, and now (Linux). ``ru_maxrss`` would count the parent's, too."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    held = {line.split()[0]: int(line.split()[1]) * 1024 for line in lines if "kB" in line}
+    return {"peak": held["VmHWM:"], "resident": held["VmRSS:"]}
 
 
 def main() -> None:
