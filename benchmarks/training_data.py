@@ -2,6 +2,7 @@
 
     python benchmarks/training_data.py                 # 1 GB, and 32 MB in turns with the peer
     python benchmarks/training_data.py --megabytes 100 --turns 3
+    python benchmarks/training_data.py --publish       # into docs/benchmarks.md
 
 The text is generated: made-up words whose frequencies fall as Zipf's law has it, from a seed. The
 run itself is another process, so that its peak of memory is its own: ``ch.train`` until its first
@@ -14,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -24,6 +24,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from measure import machine, peak_memory, publish, table
 
 WORDS, SYLLABLES = 200_000, ("ka", "ter", "in", "o", "schu", "le", "ant", "mi", "ro", "esh", "tu")
 LINE = 14  # words
@@ -63,7 +64,7 @@ def begin(path: Path, out: Path) -> None:
         "seconds": time.perf_counter() - began,
         "until": moments,
         "cpu_seconds": time.process_time(),
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak_mb": peak_memory() / 1e6,
     }
     print(json.dumps(facts))
 
@@ -103,28 +104,53 @@ def in_turns(path: Path, turns: int) -> dict[str, dict[str, list[float]]]:
     return found
 
 
+def speeds(folder: Path, megabytes: float, turns: int) -> str:
+    """How fast both tokenise, as a table."""
+    size = write_text(folder / "small.txt", megabytes) / 1e6
+    rows = []
+    for name, times in in_turns(folder / "small.txt", turns).items():
+        wall, processor = median(times["wall"]), median(times["processor"])
+        rows.append([name, f"{size / wall:.2f}", f"{size / processor:.2f}"])
+    return table([f"{size:,.0f} MB of text", "MB/s", "MB for each second of a processor"], rows)
+
+
+def large(folder: Path, megabytes: float) -> str:
+    """A run's way to its first step, as a table."""
+    size = write_text(folder / "large.txt", megabytes) / 1e6
+    command = [sys.executable, __file__, "--begin", f"{folder}/large.txt", f"{folder}/run"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    facts = json.loads(done.stdout)
+    rows = [[f"{what}: done after", f"{moment:.1f} s"] for what, moment in facts["until"].items()]
+    rows += [
+        ["first step", f"{facts['seconds']:.1f} s"],
+        ["of the processors", f"{facts['cpu_seconds']:.1f} s"],
+        ["tokens to learn from, to validate on", " and ".join(f"{n:,}" for n in facts["tokens"])],
+        ["peak memory", f"{facts['peak_mb']:.0f} MB"],
+    ]
+    return table([f"{size:,.0f} MB of text", ""], rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--megabytes", type=float, default=1000)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--turn-megabytes", type=float, default=32)
+    parser.add_argument("--publish", action="store_true", help="write into docs/benchmarks.md")
     parser.add_argument("--begin", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.begin:
         begin(*map(Path, options.begin))
         return
+    parts = [f"`python benchmarks/training_data.py` on {machine()}."]
     with tempfile.TemporaryDirectory() as place:
         if options.turns:
-            size = write_text(Path(place) / "small.txt", options.turn_megabytes)
-            for name, times in in_turns(Path(place) / "small.txt", options.turns).items():
-                wall, processor = median(times["wall"]), median(times["processor"])
-                print(f"{name:12} {size / 1e6 / wall:6.2f} MB/s, {size / 1e6 / processor:6.2f} MB "
-                      f"for each second of a processor", flush=True)  # fmt: skip
+            parts.append(speeds(Path(place), options.turn_megabytes, options.turns))
+            print(parts[-1], flush=True)
         if options.megabytes:
-            size = write_text(Path(place) / "large.txt", options.megabytes)
-            command = [sys.executable, __file__, "--begin", f"{place}/large.txt", f"{place}/run"]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            print(f"{size / 1e6:,.0f} MB of text: {done.stdout.strip()}")
+            parts.append(large(Path(place), options.megabytes))
+            print(parts[-1], flush=True)
+    if options.publish:
+        publish("training data", "\n\n".join(parts))
 
 
 if __name__ == "__main__":
