@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from clearhead.errors import InputError
-from clearhead.trace.proof import TOLERANCES
 from clearhead.trace.record import LayerRecord
 from clearhead.trace.row_rules import RowMask, RowRules
 from clearhead.trace.seen import Seen
+from clearhead.trace.tolerance import TOLERANCES
 from tests.shared.synthetic import Options, synthetic
 
 
