@@ -124,7 +124,7 @@ def test_large_scores_raise_no_alarm(spread: float) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
-@pytest.mark.parametrize("spread", [1.0, 300.0, 30_000.0])
+@pytest.mark.parametrize("spread", [1.0, 300.0, 3_000.0])
 def test_no_score_excuses_a_row_that_is_far_off(dtype: torch.dtype, spread: float) -> None:
     """However large the scores: a row beyond the largest tolerance is never called exact."""
     record = synthetic(Options(spread=spread, key_dim=64, dtype=dtype)).record
