@@ -14,7 +14,8 @@ KINDS = ("LongformerSelfAttention", "LEDEncoderSelfAttention")
 
 def with_every_key(model: nn.Module, event: Event) -> Event:
     """An event of such a module with weights (batch, query, head, key); any other as it is."""
-    if type(model.get_submodule(event.path)).__name__ not in KINDS or event.weights.ndim != 4:
+    module = dict(model.named_modules()).get(event.path)
+    if type(module).__name__ not in KINDS or event.weights.ndim != 4:
         return event
     return replace(event, weights=_placed(event.weights))
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from clearhead.errors import InputError
-from clearhead.trace.probes import project
+from clearhead.trace.proving.probes import project
+from clearhead.trace.proving.tolerance import TOLERANCES
 from clearhead.trace.record import LayerRecord
 from clearhead.trace.row_rules import RowMask, RowRules
 from clearhead.trace.seen import Seen
-from clearhead.trace.tolerance import TOLERANCES
 from tests.shared.synthetic import Options, synthetic
 
 

@@ -6,7 +6,7 @@ row sums      Σ weight = 1; with sinks Σ weight + exp(sink − logsum) = 1; 0 
               or bias shows here.
 mask          no weight where a query may not look; in a causal layer none above the diagonal
 output        Σ weight · value against what the layer handed on, in a few random projections of
-              both that were taken while the model ran (``probes.py``)
+              both that were taken while the model ran (``proving/probes.py``)
 reference     the weights of maps against those of rows and tiles, a plain softmax in float64; and
               these against the layer's output: in some rows, in short texts in all
 ============  ====================================================================================
@@ -15,9 +15,9 @@ The first three look at every row of every head, unless fewer are asked for: the
 "sampled". The output is the model's own, so the proof is no circle: a record whose queries, keys,
 log-sum-exps, masks or values are not those of the run cannot give the same output.
 
-How near they must come is said in ``tolerance.py``. A row that differs by more than any tolerance
-may hide is not exact, even if the rounding of large scores explains the difference: it is counted
-as unproven. Output is measured in units of the sequence's largest (projected) value.
+How near they must come is said in ``proving/tolerance.py``. A row that differs by more than any
+tolerance may hide is not exact, even if the rounding of large scores explains the difference: it is
+counted as unproven. Output is measured in units of the sequence's largest (projected) value.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from torch import Tensor
 from clearhead.arguments import shown
 from clearhead.errors import InputError
 from clearhead.trace.exact import ExactHead, Positions
-from clearhead.trace.probes import project
-from clearhead.trace.recomputed import recomputed
+from clearhead.trace.proving.probes import project
+from clearhead.trace.proving.recomputed import recomputed
+from clearhead.trace.proving.tolerance import Tolerance, rounding, tolerance_of
 from clearhead.trace.record import LayerRecord
-from clearhead.trace.tolerance import Tolerance, rounding, tolerance_of
 from clearhead.trace.workers import run_in_threads
 
 CHUNK_WEIGHTS = 1 << 21  # weights that are compared at once
@@ -147,14 +147,14 @@ class _Findings:
         self.sums = self.above = self.output = self.reference = 0.0
         self.output_itself = 0.0  # measured by the largest value alone
 
-    def compare_output(self, differences: Tensor, wider: Tensor) -> None:
-        """Rows that only their large scores excuse prove nothing."""
+    def compare_output(self, differences: Tensor, wider: Tensor) -> int:
+        """Returns how many rows only their large scores excuse: these prove nothing."""
         scaled = differences / wider[..., None]
         self.output = _worst(self.output, scaled)
         self.output_itself = _worst(self.output_itself, differences)
         near = scaled.abs() <= self.tolerance.output
         far = differences.abs() > self.tolerance.largest
-        self.unproven += int((near & far).any(dim=-1).sum())
+        return int((near & far).any(dim=-1).sum())
 
     def excused(self, differences: Tensor, wider: Tensor) -> Tensor:
         """Where a row is near for its large scores alone."""
@@ -246,7 +246,8 @@ def _compare(
         if probes is not None and bool(excused.any()):
             output = _in_float64(record, batch, rows, probes, output, excused)
         differences = (output - own) / sizes[:, None, None]
-        found.compare_output(torch.where(nothing[..., None], 0.0, differences), wider)
+        off = torch.where(nothing[..., None], 0.0, differences)
+        found.unproven += found.compare_output(off, wider)
 
 
 def _in_float64(
@@ -296,7 +297,7 @@ def _compare_shown(
     value, own = probes[0].nan_to_num(0.0), probes[1][rows]
     unit = value.abs().max().clamp(min=1e-30)
     off = torch.where(own.isnan(), 0.0, (plain.nan_to_num(0.0) @ value - own) / unit)
-    found.compare_output(off, wider)
+    found.unproven = max(found.unproven, found.compare_output(off, wider))  # counted already
 
 
 def _worst(so_far: float, differences: Tensor) -> float:

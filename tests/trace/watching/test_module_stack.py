@@ -135,8 +135,9 @@ def test_a_kernel_that_vmap_calls_for_each_sample_is_named() -> None:
 def test_every_module_is_listed_as_torch_lists_it() -> None:
     """Shared modules once, at their first place; tables and empty places."""
     shared = nn.Linear(2, 2)
-    model = nn.ModuleDict({"a": nn.Sequential(shared, nn.ReLU()), "b": nn.ModuleList([shared])})
-    model["b"].append(nn.Sequential(model["a"], nn.TransformerEncoderLayer(4, 2, 8)))
+    first, more = nn.Sequential(shared, nn.ReLU()), nn.ModuleList([shared])
+    more.append(nn.Sequential(first, nn.TransformerEncoderLayer(4, 2, 8)))
+    model = nn.ModuleDict({"a": first, "b": more})
     model.register_module("nothing", None)
     assert modules_of(model) == list(model.named_modules())
     assert modules_of(shared) == [("", shared)]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 
 from clearhead.trace.chunks import LaterSums
-from clearhead.trace.probes import project
+from clearhead.trace.proving.probes import project
 from clearhead.trace.watching.mask_rules import RuleCache
 from clearhead.trace.watching.new_rows import NewRows, has_nan, new_rows
 from clearhead.trace.watching.observed_call import ObservedCall

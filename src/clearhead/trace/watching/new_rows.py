@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from clearhead.trace.chunks import Chunk, LaterSums, Parents
-from clearhead.trace.probes import project
+from clearhead.trace.proving.probes import project
 from clearhead.trace.row_rules import RowRules, crop_keys, filled_keys
 from clearhead.trace.watching.log_sum_exp import later_sums, log_sum_exp, plain_sums
 from clearhead.trace.watching.mask_rules import CallRules

@@ -41,7 +41,7 @@ from clearhead.trace.watching.watchers import (
 _FUSED: dict[str, Callable[[dict[str, Any], Any], ObservedCall]] = {
     "_scaled_dot_product_flash_attention_for_cpu": flash_call,
 }
-if torch.backends.cuda.is_built():
+if torch.version.cuda or torch.version.hip:
     _FUSED |= {
         "_scaled_dot_product_flash_attention": other_device_call,
         "_scaled_dot_product_efficient_attention": other_device_call,
