@@ -1,15 +1,16 @@
 """What attention really ran: read off the operations below torch's Python functions.
 
 A fused kernel is an event: its weights are computed again, plainly, from its arguments in float64.
-A softmax whose result goes into a matrix product is an event, too: its result is the weights. None
-of it goes through ``watch``, whose numbers are compared with it.
+A softmax whose result goes into a matrix product is an event, too: its result is the weights, but
+for rows that are filled with another number before the product. None of it goes through ``watch``,
+whose numbers are compared with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -75,6 +76,8 @@ class Events(TorchDispatchMode):  # type: ignore[no-untyped-call]
             first = result[0] if isinstance(result, tuple) else result
             for trail in self._trails_of(args):
                 self._trails[_storage(first)] = (first, trail)
+                if name.startswith("masked_fill") and first.shape == trail.event.weights.shape:
+                    trail.event = replace(trail.event, weights=first.detach().clone())
         return result
 
     def _softmax(self, name: str, result: Tensor) -> None:

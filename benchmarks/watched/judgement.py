@@ -12,6 +12,7 @@ from torch import Tensor
 import clearhead as ch
 from watched.events import Event, attention_of
 from watched.subject import Made, Subject
+from watched.windows import with_every_key
 
 NEAR = 1e-5  # two ways to the same weights in float32
 FAULTS = ("BROKEN", "CHANGED", "WRONG", "SILENT", "NOT EXACT")
@@ -61,7 +62,7 @@ def _ran(made: Made) -> list[Event]:
     torch.manual_seed(2)
     with attention_of(made.model) as found:
         made.run()
-    return found.events
+    return [with_every_key(made.model, event) for event in found.events]
 
 
 def _compared(subject: Subject, made: Made, ran: list[Event], seen: Any, identical: bool) -> Line:

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from clearhead.errors import InputError
-from clearhead.trace.proof import TOLERANCES
+from clearhead.trace.proving.probes import project
+from clearhead.trace.proving.tolerance import TOLERANCES
 from clearhead.trace.record import LayerRecord
 from clearhead.trace.row_rules import RowMask, RowRules
 from clearhead.trace.seen import Seen
@@ -120,6 +121,25 @@ def test_large_scores_raise_no_alarm(spread: float) -> None:
     assert seen.verify().exact, str(seen.verify())
     assert (seen["L0"].weights() - made.weights[0]).abs().max() < 1e-6
     assert (seen["L0"].map(29).cells - made.weights[0]).abs().max() < 2e-5
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
+@pytest.mark.parametrize("spread", [1.0, 300.0, 3_000.0])
+def test_no_score_excuses_a_row_that_is_far_off(dtype: torch.dtype, spread: float) -> None:
+    """However large the scores: a row beyond the largest tolerance is never called exact."""
+    record = synthetic(Options(spread=spread, key_dim=64, dtype=dtype)).record
+    assert record.output is not None and record.value is not None
+    largest = TOLERANCES[dtype].largest
+    unit = float(project(record.value).abs().max())
+    assert Seen([record]).verify().exact
+    right = record.output.clone()
+    for off in (1.5, 40.0):
+        step = torch.zeros_like(right[0, 0, 3])
+        step[0] = off * largest * unit * right.shape[-1] ** 0.5
+        record.output[0, 0, 3] = right[0, 0, 3] + step
+        layer = Seen([record]).verify().layers[0]
+        assert not layer.exact and (layer.unproven or layer.reason), str(layer)
+        assert layer.output is not None and layer.output > largest
 
 
 def test_a_row_whose_output_is_not_a_number_proves_nothing() -> None:

@@ -15,7 +15,7 @@ Any weight is computed again from it. The order in which to read the modules:
 ``zoom/``                                       deep zoom: tiles of any level, small maps of heads
 ``words``                                       weights of subwords merged to weights of words
 ``cost``, ``workers``                           the cost of a view beforehand; threads for long ones
-``proof``, ``probes``, ``recomputed``           the proof that the weights are the layer's own
+``proof``, ``proving/``                         the proof that the weights are the layer's own
 ``trace_file``, ``trace_check``                 a trace as one file, checked when it is opened
 ==============================================  ==================================================
 

@@ -94,12 +94,14 @@ class ExactHead:
 
     @functools.cached_property
     def _working(self) -> torch.dtype:
-        """The precision that keeps weights right to 2e-5: |score| ≤ scale · ‖q‖ · ‖k‖."""
+        """The precision that keeps weights right to 2e-5: |score| ≤ scale · ‖q‖ · ‖k‖, but for what
+        is added to it, which the log-sum-exp tells."""
         if self.dtype == torch.float64 or not len(self.query) or not len(self.key):
             return self.dtype
         longest = [float(part.float().norm(dim=1).max()) for part in (self.query, self.key)]
         size = abs(self.scale) * longest[0] * longest[1]
-        return torch.float64 if size > LARGE_SCORE else self.dtype
+        far = bool((self.logsum.abs() > LARGE_SCORE).any())
+        return torch.float64 if far or size > LARGE_SCORE else self.dtype
 
     def _scores(self, rows: Positions, columns: Positions, dtype: torch.dtype) -> Tensor:
         query = rows.of(self.query).to(dtype) * self.scale

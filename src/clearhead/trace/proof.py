@@ -6,7 +6,7 @@ row sums      Σ weight = 1; with sinks Σ weight + exp(sink − logsum) = 1; 0 
               or bias shows here.
 mask          no weight where a query may not look; in a causal layer none above the diagonal
 output        Σ weight · value against what the layer handed on, in a few random projections of
-              both that were taken while the model ran (``probes.py``)
+              both that were taken while the model ran (``proving/probes.py``)
 reference     the weights of maps against those of rows and tiles, a plain softmax in float64; and
               these against the layer's output: in some rows, in short texts in all
 ============  ====================================================================================
@@ -15,11 +15,9 @@ The first three look at every row of every head, unless fewer are asked for: the
 "sampled". The output is the model's own, so the proof is no circle: a record whose queries, keys,
 log-sum-exps, masks or values are not those of the run cannot give the same output.
 
-Tolerances belong to the precision that the model computed in (:data:`TOLERANCES`). They hold for
-scores up to 40 (by their bound scale · ‖q‖ · ‖k‖) and log-sum-exps up to 40, and grow in proportion
-beyond, as the rounding of scores does.
-Half-precision kernels round their output, not the scores, so only the output gets the wide margin.
-Output is measured in units of the sequence's largest (projected) value.
+How near they must come is said in ``proving/tolerance.py``. A row that differs by more than any
+tolerance may hide is not exact, even if the rounding of large scores explains the difference: it is
+counted as unproven. Output is measured in units of the sequence's largest (projected) value.
 """
 
 from __future__ import annotations
@@ -28,38 +26,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from clearhead.arguments import shown
 from clearhead.errors import InputError
 from clearhead.trace.exact import ExactHead, Positions
-from clearhead.trace.probes import project
-from clearhead.trace.recomputed import recomputed
+from clearhead.trace.proving.probes import project
+from clearhead.trace.proving.recomputed import recomputed
+from clearhead.trace.proving.tolerance import Tolerance, rounding, tolerance_of
 from clearhead.trace.record import LayerRecord
 from clearhead.trace.workers import run_in_threads
 
 CHUNK_WEIGHTS = 1 << 21  # weights that are compared at once
 REFERENCE_ROWS = 3  # of each head, whose shown weights are compared with float64
 ALL_SHOWN = 1 << 14  # weights of a head up to which all of its shown rows are compared
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """The largest differences that pass."""
-
-    sums: float
-    output: float
-    reference: float
-
-
-USUAL_SCORE = 40.0
-TOLERANCES = {
-    torch.float64: Tolerance(1e-9, 1e-9, 1e-9),
-    torch.float32: Tolerance(2e-5, 2e-5, 2e-5),
-    torch.float16: Tolerance(1e-3, 5e-3, 1e-3),
-    torch.bfloat16: Tolerance(1e-3, 3e-2, 1e-3),
-}
 
 
 @dataclass(frozen=True)
@@ -77,7 +58,7 @@ class LayerProof:
     tolerance: Tolerance
     reason: str  # why it fails; "" if it does not
     of_rows: int  # how many rows there are
-    unproven: int = 0  # rows with weights whose output is not a number: nothing to compare with
+    unproven: int = 0  # rows whose output is not a number, or that only large scores may explain
 
     @property
     def agrees(self) -> bool:
@@ -92,7 +73,8 @@ class LayerProof:
     @property
     def verdict(self) -> str:
         """ "exact"; "sampled", if only some rows were compared; "consistent", if the layer's output
-        was not seen, or is not a number where weights are; "FAILS"."""
+        was not seen, is not a number where weights are, or is near only for scores that large;
+        "FAILS"."""
         if not self.agrees:
             return "FAILS"
         if self.rows < self.of_rows:
@@ -156,24 +138,35 @@ def prove(records: Sequence[LayerRecord], rows: int | None) -> Proof:
     return Proof([proofs[number] for number in range(len(records))])
 
 
-@dataclass
 class _Findings:
-    """The largest differences so far."""
+    """The largest differences so far, measured by how much rows of their scores may round."""
 
-    rows: int = 0
-    blind: int = 0
-    unproven: int = 0
-    sums: float = 0.0
-    above: float = 0.0
-    output: float = 0.0
-    reference: float = 0.0
+    def __init__(self, tolerance: Tolerance) -> None:
+        self.tolerance = tolerance
+        self.rows = self.blind = self.unproven = 0
+        self.sums = self.above = self.output = self.reference = 0.0
+        self.output_itself = 0.0  # measured by the largest value alone
+
+    def compare_output(self, differences: Tensor, wider: Tensor) -> int:
+        """Returns how many rows only their large scores excuse: these prove nothing."""
+        scaled = differences / wider[..., None]
+        self.output = _worst(self.output, scaled)
+        self.output_itself = _worst(self.output_itself, differences)
+        near = scaled.abs() <= self.tolerance.output
+        far = differences.abs() > self.tolerance.largest
+        return int((near & far).any(dim=-1).sum())
+
+    def excused(self, differences: Tensor, wider: Tensor) -> Tensor:
+        """Where a row is near for its large scores alone."""
+        off = differences.abs().amax(dim=-1)
+        return (off > self.tolerance.output) & (off <= self.tolerance.output * wider)
 
 
 def _prove_layer(record: LayerRecord, rows: int | None) -> LayerProof:
     batch, heads, queries, _ = record.query.shape
     sampled = _evenly_spaced(queries, rows)
     probes = _probes(record)
-    found = _Findings()
+    found = _Findings(tolerance_of(record))
     for sequence in range(batch):
         sizes = None if probes is None else _sizes(probes[0][sequence], heads)
         for some in _blocks(sampled, record.key.shape[2]):
@@ -181,15 +174,14 @@ def _prove_layer(record: LayerRecord, rows: int | None) -> LayerProof:
         short = queries * record.key.shape[2] <= ALL_SHOWN
         shown_rows = sampled if short else _evenly_spaced(queries, REFERENCE_ROWS)
         logsum = record.logsum[sequence][:, shown_rows].double()
-        wider = _rounding(record, sequence, shown_rows, logsum)[..., None]
+        wider = rounding(record, sequence, shown_rows, logsum)
         for head in range(heads):
             exact, own = ExactHead(record, sequence, head), _of_head(probes, sequence, head)
             _compare_shown(exact, shown_rows, own, wider[head], found)
-    tolerance = _tolerance(record)
     return LayerProof(
         record.facts.name, found.rows, found.sums, found.above,
-        None if probes is None else found.output, found.reference, found.blind,
-        record.sinks is not None, tolerance, _reason(record, found, tolerance),
+        None if probes is None else found.output_itself, found.reference, found.blind,
+        record.sinks is not None, found.tolerance, _reason(record, found),
         batch * heads * queries, found.unproven,
     )  # fmt: skip
 
@@ -238,7 +230,7 @@ def _compare(
     blind = again.blind.expand(recorded.shape)
     found.rows += recorded.numel()
     found.blind += int(blind.sum())
-    wider = _rounding(record, batch, rows, recorded)
+    wider = rounding(record, batch, rows, recorded)
     own = None if probes is None else probes[1][batch][:, rows].double()
     # A model whose row is not a number says nothing to compare with: a softmax of nothing is NaN in
     # some models, and so is whatever attends to it in the next layer.
@@ -249,20 +241,32 @@ def _compare(
     found.sums = _worst(found.sums, torch.where(nothing, 0.0, off))
     found.above = max(found.above, again.above_diagonal)
     if own is not None and again.output is not None and sizes is not None:
-        differences = (again.output - own) / sizes[:, None, None] / wider[..., None]
-        found.output = _worst(found.output, torch.where(nothing[..., None], 0.0, differences))
+        output = again.output
+        excused = found.excused((output - own) / sizes[:, None, None], wider)
+        if probes is not None and bool(excused.any()):
+            output = _in_float64(record, batch, rows, probes, output, excused)
+        differences = (output - own) / sizes[:, None, None]
+        off = torch.where(nothing[..., None], 0.0, differences)
+        found.unproven += found.compare_output(off, wider)
 
 
-def _rounding(
-    record: LayerRecord, batch: int, rows: list[int], logsum: Float[Tensor, "head row"]
-) -> Float[Tensor, "head row"]:
-    """By how much rows round more than usual ones: in proportion to their scores."""
-    query, key = record.query[batch][:, rows], record.key[batch]
-    longest = key.float().norm(dim=-1).nan_to_num(0.0).amax(dim=-1)
-    longest = longest.repeat_interleave(query.shape[0] // key.shape[0])[:, None]
-    size = abs(record.facts.scale) * query.float().norm(dim=-1) * longest
-    largest = torch.maximum(size.double().nan_to_num(0.0), logsum.abs().nan_to_num(0.0))
-    return (largest / USUAL_SCORE).clamp(min=1.0)
+def _in_float64(
+    record: LayerRecord,
+    batch: int,
+    rows: list[int],
+    probes: tuple[Tensor, Tensor],
+    output: Float[Tensor, "head row probe"],
+    wanted: Bool[Tensor, "head row"],
+) -> Float[Tensor, "head row probe"]:
+    """The projected output, in some rows by the weights that are shown of them."""
+    output = output.clone()
+    for head in wanted.any(dim=1).nonzero().flatten().tolist():
+        places = wanted[head].nonzero().flatten()
+        some = Positions.at(torch.tensor(rows)[places.cpu()])
+        value = probes[0][batch, head // (len(output) // probes[0].shape[1])].double()
+        weights = ExactHead(record, batch, head).plain(some).nan_to_num(0.0)
+        output[head, places] = (weights @ value.to(weights.device)).to(output.device)
+    return output
 
 
 def _of_head(
@@ -278,7 +282,7 @@ def _compare_shown(
     exact: ExactHead,
     rows: list[int],
     probes: tuple[Tensor, Tensor] | None,
-    wider: Float[Tensor, "row 1"],
+    wider: Float[Tensor, " row"],
     found: _Findings,
 ) -> None:
     """What views show: maps against rows, and rows against the layer's own output."""
@@ -286,13 +290,14 @@ def _compare_shown(
     shown = exact.weights(places, Positions(range(exact.key.shape[0]))).double()
     sums, plain = exact.logsums(places).double()[:, None], exact.plain(places)
     unknown = sums.isnan() | shown.isnan().any(dim=1, keepdim=True)
-    found.reference = _worst(found.reference, torch.where(unknown, 0.0, (shown - plain) / wider))
+    off = torch.where(unknown, 0.0, (shown - plain) / wider[:, None])
+    found.reference = _worst(found.reference, off)
     if probes is None:
         return
     value, own = probes[0].nan_to_num(0.0), probes[1][rows]
-    unit = value.abs().max().clamp(min=1e-30) * wider
+    unit = value.abs().max().clamp(min=1e-30)
     off = torch.where(own.isnan(), 0.0, (plain.nan_to_num(0.0) @ value - own) / unit)
-    found.output = _worst(found.output, off)
+    found.unproven = max(found.unproven, found.compare_output(off, wider))  # counted already
 
 
 def _worst(so_far: float, differences: Tensor) -> float:
@@ -301,15 +306,9 @@ def _worst(so_far: float, differences: Tensor) -> float:
     return max(so_far, float(differences.abs().max())) if differences.numel() else so_far
 
 
-def _tolerance(record: LayerRecord) -> Tolerance:
-    dtype = record.facts.dtype
-    if dtype == torch.float64 and record.logsum.dtype != torch.float64:
-        dtype = torch.float32
-    return TOLERANCES.get(dtype, TOLERANCES[torch.float32])
-
-
-def _reason(record: LayerRecord, found: _Findings, tolerance: Tolerance) -> str:
+def _reason(record: LayerRecord, found: _Findings) -> str:
     """The first check that failed, in words; "" if none did."""
+    tolerance = found.tolerance
     if max(found.above, found.reference, found.output) == float("inf"):
         return "its q, k, v or log-sum-exp hold NaN or infinity"
     if found.above > 0:
@@ -343,6 +342,9 @@ def _figures(layers: Sequence[LayerProof]) -> str:
     blind = sum(layer.blind_rows for layer in layers)
     if blind:
         parts.append(f"{blind:,} rows see nothing")
+    unproven = sum(layer.unproven for layer in layers)
+    if unproven:
+        parts.append(f"{unproven:,} rows cannot be compared")
     return f"{', '.join(parts)} ({sum(layer.rows for layer in layers):,} rows)"
 
 

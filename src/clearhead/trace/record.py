@@ -135,7 +135,7 @@ class LayerRecord:
 
     @property
     def value_probe(self) -> Float[Tensor, "batch kv_head key probe"] | None:
-        """Projections of the values (``probes.py``), where the layer's output was seen."""
+        """Projections of the values (``proving/probes.py``), where the layer's output was seen."""
         return self._merged().value_probe
 
     @property

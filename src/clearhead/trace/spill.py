@@ -6,6 +6,7 @@ them when memory gets tight. The folder is removed when the spill is closed, or 
 
 from __future__ import annotations
 
+import functools
 import mmap
 import os
 import shutil
@@ -111,6 +112,7 @@ def _outside_heap(shape: torch.Size, dtype: torch.dtype) -> Tensor:
     return torch.frombuffer(pages, dtype=dtype).view(shape)
 
 
+@functools.cache
 def _share_of_memory() -> int:
     if not hasattr(os, "sysconf"):
         return DEFAULT_LIMIT

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from clearhead.text.token import Token
 from clearhead.trace.passage import Passage
-from clearhead.trace.probes import PROBES
+from clearhead.trace.proving.probes import PROBES
 from clearhead.trace.record import LayerFacts, LayerRecord
 from clearhead.trace.row_rules import RowBias, RowMask, RowRules
 

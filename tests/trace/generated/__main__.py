@@ -12,10 +12,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tests.trace.generated.smallest import cause, smallest
-from tests.trace.generated.spec import DIMENSIONS, field_of, sampled
-from tests.trace.generated.trial import FAILURES, GOOD, Outcome, tried_number
+from tests.trace.generated.spec import DIMENSIONS, Narrowed, field_of, sampled
+from tests.trace.generated.trial import FAILURES, GOOD, Outcome, with_number
 
 KINDS = (*GOOD, *FAILURES)
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "watch.md"
@@ -23,10 +24,10 @@ BEGIN, END = "<!-- generated attentions -->", "<!-- /generated attentions -->"
 
 
 def outcomes(
-    numbers: Sequence[int], seed: int, jobs: int, lies: int | None
+    numbers: Sequence[int], seed: int, jobs: int, lies: int | None, only: Narrowed = ()
 ) -> Iterator[tuple[int, Outcome]]:
     """All trials, as they end."""
-    work = partial(_numbered, seed=seed, lies=lies)
+    work = partial(with_number, seed=seed, lies=lies, only=only)
     if jobs == 1:
         yield from map(work, numbers)
         return
@@ -34,8 +35,14 @@ def outcomes(
         yield from pool.imap_unordered(work, numbers, chunksize=16)
 
 
-def _numbered(number: int, seed: int, lies: int | None) -> tuple[int, Outcome]:
-    return number, tried_number(number, seed, lies)
+def narrowed(given: str) -> tuple[str, tuple[Any, ...]]:
+    """``softmax=temperature|clamp``: a dimension with some of its choices."""
+    dimension, _, wanted = given.partition("=")
+    known = {str(choice): choice for choice in DIMENSIONS.get(dimension, ())}
+    chosen = tuple(known[one] for one in wanted.split("|") if one in known)
+    if len(chosen) != len(wanted.split("|")):
+        raise argparse.ArgumentTypeError(f"{dimension} has {'|'.join(known) or 'no choices'}")
+    return field_of(dimension), chosen
 
 
 def kept(path: Path | None, seed: int) -> dict[int, Outcome]:
@@ -137,7 +144,7 @@ def collected(given: argparse.Namespace) -> list[Outcome]:
         signal.signal(wanted, signal.default_int_handler)
     try:
         for done, (number, one) in enumerate(
-            outcomes(left, given.seed, given.jobs, given.lies or None), start=1
+            outcomes(left, given.seed, given.jobs, given.lies or None, given.only), start=1
         ):
             found.append(one)
             kinds[one.kind] += 1
@@ -162,7 +169,13 @@ def main() -> int:
     parser.add_argument("--file", type=Path, help="outcomes are kept here, and continued from here")
     parser.add_argument("--publish", action="store_true", help="write counts to docs/watch.md")
     parser.add_argument("--causes", type=int, default=0, help="of a kind that are made smaller")
+    parser.add_argument(
+        "--only", type=narrowed, action="append", default=[], metavar="DIMENSION=CHOICE|…",
+        help="these choices alone",
+    )  # fmt: skip
     given = parser.parse_args()
+    if given.only and (given.file or given.publish):
+        parser.error("--only is for a look at some; --file and --publish are for all")
     found = collected(given)
     if given.publish:
         publish(found, given.seed)

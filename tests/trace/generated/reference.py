@@ -14,7 +14,7 @@ from tests.trace.generated.spec import Spec
 
 CLOSE = 1e-6  # what a weight may differ by, in float32 and float64
 Pair = tuple[torch.dtype, torch.dtype]  # in which a mask is made, and in which it is added
-FAR_BELOW = -1000.0  # a row whose best score is lower was hidden by a finite number
+FAR_BELOW = -1000.0  # a row was hidden by a finite number if it is so far below its own scores
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _one(spec: Spec, module: torch.nn.Module, entry: Entry, pair: Pair) -> Expec
         scores = CAP * torch.tanh(scores / CAP)
     if spec.softmax == "clamp":
         scores = scores.clamp(-CAP, CAP)
-    size = scores.abs().amax(dim=-1, keepdim=True).nan_to_num(0.0)
+    size = _size(scores)
     scores = _masked(scores, entry, pair)
     weights = _softmax(spec, scores)
     nothing = scores.isneginf().all(dim=-1)
@@ -136,6 +136,11 @@ def _softmax(spec: Spec, scores: Tensor) -> Tensor:
     return torch.softmax(scores, dim=-1)
 
 
+def _size(scores: Tensor) -> Tensor:
+    """The largest score of each row, whatever its sign."""
+    return scores.abs().amax(dim=-1, keepdim=True).nan_to_num(0.0)
+
+
 def _masked(scores: Tensor, entry: Entry, pair: Pair) -> Tensor:
     mask, (given, dtype) = entry.mask, pair
     if mask is None:
@@ -147,7 +152,7 @@ def _masked(scores: Tensor, entry: Entry, pair: Pair) -> Tensor:
         return scores + torch.zeros_like(scores).masked_fill(~mask.keep, -torch.inf)
     exact = scores + added.double()
     rounded = (scores.to(dtype) + added.to(dtype)).double()
-    hidden = exact.amax(dim=-1, keepdim=True) < FAR_BELOW
+    hidden = exact.amax(dim=-1, keepdim=True) < FAR_BELOW - _size(scores)
     return torch.where(hidden, rounded, exact)
 
 
@@ -157,7 +162,7 @@ def _bound(
     """What rounding may do to a row: nothing in float32 but where a mask was added to all of it."""
     best = scores.amax(dim=-1, keepdim=True).nan_to_num(0.0)
     step = torch.finfo(added_in).eps * best.abs()
-    unsure = (best < FAR_BELOW) & (step > CLOSE) & (step < 1)
+    unsure = (best < FAR_BELOW - size) & (step > CLOSE) & (step < 1)
     bound = torch.full_like(best, CLOSE) + torch.where(unsure, 2 * step, 0.0)
     if own in (torch.float16, torch.bfloat16):
         largest = weights.amax(dim=-1, keepdim=True)

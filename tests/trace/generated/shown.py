@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from clearhead.trace.seen import Seen
-from tests.trace.generated.reference import Expected
+from tests.trace.generated.reference import CLOSE, Expected
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,11 @@ class Shown:
     path: str
     note: str
     weights: Tensor
+
+    @property
+    def kept_as_computed(self) -> bool:
+        """True if its note says that some of its calls are shown as the model computed them."""
+        return "as the model computed" in self.note
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ def compared(
     joined = _heads_joined(shown)
     if joined is None:
         return Comparison("wrong", "modules of single heads show different numbers of calls")
-    ways = [list(calls), list(placed), *_befores(joined, calls), _owns(joined, calls)]
+    ways = [list(calls), list(placed), *_befores(joined, calls)]
     found = [_rows(joined, way) for way in ways if way]
     order = ("right", "rows missing", "wrong")
     return min(found, key=lambda one: (order.index(one.verdict), one.largest))
@@ -68,10 +73,11 @@ def _befores(shown: Sequence[Shown], calls: Sequence[Expected]) -> list[list[Exp
     """Softmaxes that the model combined afterwards may be shown instead, if a note says so."""
     if not calls or not calls[0].before or not all(one.note for one in shown):
         return []
-    split = [replace(call, weights=part) for call in calls for part in call.before]
+    split = [replace(call, weights=part, own=None) for call in calls for part in call.before]
     whole = [
         replace(
             call,
+            own=None,
             weights=torch.cat(call.before, dim=1),
             bound=torch.cat([call.bound] * len(call.before), dim=1),
             blind=torch.cat([call.blind] * len(call.before), dim=1),
@@ -79,18 +85,6 @@ def _befores(shown: Sequence[Shown], calls: Sequence[Expected]) -> list[list[Exp
         for call in calls
     ]
     return [split, whole]
-
-
-def _owns(shown: Sequence[Shown], calls: Sequence[Expected]) -> list[Expected]:
-    """Weights that are kept as the model computed them, if a note says so, are its own."""
-    if not all("as the model computed" in one.note for one in shown):
-        return []
-    own = [call.own for call in calls]
-    return [
-        replace(call, weights=weights, before=())
-        for call, weights in zip(calls, own, strict=True)
-        if weights is not None
-    ]
 
 
 def _heads_joined(shown: Sequence[Shown]) -> list[Shown] | None:
@@ -126,7 +120,7 @@ def _rows(shown: Sequence[Shown], calls: Sequence[Expected]) -> Comparison:
 def _in_order(shown: Sequence[Shown], calls: Sequence[Expected]) -> Comparison:
     largest = 0.0
     for one, call in zip(shown, calls, strict=True):
-        excess, difference = _difference(one.weights, call)
+        excess, difference = _difference(one.weights, call, one.kept_as_computed)
         largest = max(largest, difference)
         if not bool((excess <= 0).all()):
             row = excess.nan_to_num(9.0).amax(dim=(0, 1)).argmax()
@@ -144,6 +138,7 @@ def _in_any_place(shown: Sequence[Shown], calls: Sequence[Expected]) -> Comparis
             weights=call.weights[:, :, [row]],
             bound=call.bound[:, :, [row]],
             blind=call.blind[:, :, [row]],
+            own=None if call.own is None else call.own[:, :, [row]],
         )
         for call in calls
         for row in range(call.weights.shape[2])
@@ -153,7 +148,10 @@ def _in_any_place(shown: Sequence[Shown], calls: Sequence[Expected]) -> Comparis
     for one in shown:
         for number in range(one.weights.shape[2]):
             here = one.weights[:, :, [number]]
-            nearest = [(_difference(here, row), place) for place, row in enumerate(rows)]
+            nearest = [
+                (_difference(here, row, one.kept_as_computed), place)
+                for place, row in enumerate(rows)
+            ]
             fits = [(pair[1], place) for pair, place in nearest if bool((pair[0] <= 0).all())]
             if not fits:
                 off = min(pair[1] for pair, _ in nearest)
@@ -168,8 +166,20 @@ def _in_any_place(shown: Sequence[Shown], calls: Sequence[Expected]) -> Comparis
     return Comparison("right", "", largest)
 
 
-def _difference(weights: Tensor, call: Expected) -> tuple[Tensor, float]:
-    """By how much each row exceeds its bound, and the largest difference of all."""
+def _difference(weights: Tensor, call: Expected, as_computed: bool) -> tuple[Tensor, float]:
+    """By how much each row exceeds its bound, and the largest difference of all.
+
+    Weights that a note says are the model's own may be these, as it rounded them.
+    """
+    excess, difference = _apart(weights, call)
+    if as_computed and call.own is not None:
+        own = replace(call, weights=call.own, bound=torch.full_like(call.bound, CLOSE))
+        beyond, other = _apart(weights, own)
+        excess, difference = torch.minimum(excess, beyond), min(difference, other)
+    return excess, difference
+
+
+def _apart(weights: Tensor, call: Expected) -> tuple[Tensor, float]:
     width = max(weights.shape[-1], call.weights.shape[-1])
     ours, theirs = (_widened(part, width) for part in (weights, call.weights))
     nothing = (ours.isnan() | (ours == 0)).all(dim=-1, keepdim=True) & call.blind[..., None]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 THREE_AXES = ("(b h) n d", "(h b) n d", "n (b h) d")
 FUSED = ("sdpa", "sdpa alias", "sdpa helper", "sdpa imported")
@@ -61,6 +62,9 @@ DIMENSIONS: dict[str, tuple[Any, ...]] = {
     "values": (False, False, True),
 }  # fmt: skip
 """Each dimension with its choices; a choice that stands several times is drawn more often."""
+
+Narrowed: TypeAlias = Sequence[tuple[str, Sequence[Any]]]
+"""Fields of a spec, each with the choices that are wanted of it."""
 
 
 @dataclass(frozen=True)
@@ -134,11 +138,15 @@ def field_of(dimension: str) -> str:
     return "class_" if name == "class" else name
 
 
-def sampled(seed: int, number: int) -> Spec:
-    """The attention of this number: the same whenever it is asked for."""
+def sampled(seed: int, number: int, only: Narrowed = ()) -> Spec:
+    """The attention of this number: the same whenever it is asked for.
+
+    ``only`` holds fields with the choices that are wanted of them.
+    """
     chance = random.Random(f"{seed}/{number}")
     drawn = {field_of(name): chance.choice(choices) for name, choices in DIMENSIONS.items()}
-    return possible(Spec(**drawn, seed=chance.randrange(1 << 30)))
+    spec = Spec(**drawn, seed=chance.randrange(1 << 30))
+    return possible(replace(spec, **{field: chance.choice(choices) for field, choices in only}))
 
 
 def possible(spec: Spec) -> Spec:

@@ -19,7 +19,7 @@ from tests.trace.generated.falsified import unnoticed
 from tests.trace.generated.reference import Expected, expected, repeated
 from tests.trace.generated.runs import Case, same
 from tests.trace.generated.shown import compared, shown_of
-from tests.trace.generated.spec import Spec, sampled
+from tests.trace.generated.spec import Narrowed, Spec, sampled
 
 GOOD = {
     "exact": "all weights are right, verify says exact, falsified records are found",
@@ -85,10 +85,18 @@ def tried(spec: Spec, lies: int | None = 2) -> Outcome:
         return Outcome(spec, "error", _short(error))
 
 
-def tried_number(number: int, seed: int, lies: int | None) -> Outcome:
+def tried_number(number: int, seed: int, lies: int | None, only: Narrowed = ()) -> Outcome:
     """The trial of a sampled attention, in whatever process."""
     torch.set_num_threads(1)
-    return tried(sampled(seed, number), lies)
+    return tried(sampled(seed, number, only), lies)
+
+
+def with_number(
+    number: int, seed: int, lies: int | None, only: Narrowed = ()
+) -> tuple[int, Outcome]:
+    """The same for several processes, which end in any order. It stands here because they do not
+    import the module that was started."""
+    return number, tried_number(number, seed, lies, only)
 
 
 def expected_calls(case: Case) -> list[list[tuple[Expected, Entry]]]:

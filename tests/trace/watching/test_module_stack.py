@@ -6,7 +6,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from clearhead.trace.watching.module_stack import ModuleStack, attention_modules, looks_cross
+from clearhead.trace.watching.module_stack import (
+    ModuleStack,
+    attention_modules,
+    looks_cross,
+    modules_of,
+)
 from clearhead.trace.watching.watch import watch
 
 
@@ -125,3 +130,14 @@ def test_a_kernel_that_vmap_calls_for_each_sample_is_named() -> None:
         watched = torch.vmap(model)(states)
     assert torch.equal(plain, watched) and seen.layers == []
     assert seen.missed.endswith("`0` was refused: torch.vmap runs its kernel once for each sample")
+
+
+def test_every_module_is_listed_as_torch_lists_it() -> None:
+    """Shared modules once, at their first place; tables and empty places."""
+    shared = nn.Linear(2, 2)
+    first, more = nn.Sequential(shared, nn.ReLU()), nn.ModuleList([shared])
+    more.append(nn.Sequential(first, nn.TransformerEncoderLayer(4, 2, 8)))
+    model = nn.ModuleDict({"a": first, "b": more})
+    model.register_module("nothing", None)
+    assert modules_of(model) == list(model.named_modules())
+    assert modules_of(shared) == [("", shared)]

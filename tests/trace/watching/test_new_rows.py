@@ -5,6 +5,7 @@ from dataclasses import replace
 import torch
 
 from clearhead.trace.chunks import LaterSums
+from clearhead.trace.proving.probes import project
 from clearhead.trace.watching.mask_rules import RuleCache
 from clearhead.trace.watching.new_rows import NewRows, has_nan, new_rows
 from clearhead.trace.watching.observed_call import ObservedCall
@@ -43,3 +44,12 @@ def test_infinities_are_numbers() -> None:
     assert not has_nan(torch.tensor([torch.inf, -torch.inf])) and not has_nan(torch.ones(3))
     assert has_nan(torch.tensor([1.0, torch.nan]))
     assert not has_nan(torch.full((3,), 60_000.0).half())  # though their sum is none
+
+
+def test_under_dropout_the_projections_are_those_of_the_models_own_weights() -> None:
+    own, value = torch.softmax(torch.randn(2, 6, 5, 7), -1), torch.randn(2, 3, 7, 13)
+    plain = replace(call(), dropout=0.5, output=torch.randn(2, 6, 5, 13), value=value)
+    rows = made(replace(plain, undropped=own))
+    output = own @ value.repeat_interleave(2, 1)
+    assert rows.output_probe is not None
+    assert (rows.output_probe - project(output)).abs().max() < 1e-5

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from clearhead.trace.watching.observed_call import ObservedCall
-from clearhead.trace.watching.sample_check import MOST_SPELLED, matches_model, spelled_out
+from clearhead.trace.watching.sample_check import FULL, MOST_SPELLED, matches_model, spelled_out
 
 
 def call() -> ObservedCall:
@@ -37,6 +37,21 @@ def test_right_weights_match_in_every_form() -> None:
 )
 def test_any_wrong_part_is_found(wrong: dict[str, object]) -> None:
     assert not matches_model(replace(call(), **wrong))  # type: ignore[arg-type]
+
+
+def test_under_dropout_every_row_is_compared_however_many_there_are() -> None:
+    """Nothing else would find the one: the layer's output is random then."""
+    torch.manual_seed(0)
+    query, key = torch.randn(1, 2, 600, 5), torch.randn(1, 2, 600, 5)
+    weights = torch.softmax(query @ key.mT, dim=-1)
+    assert weights.numel() > FULL
+    right = ObservedCall(query, key, None, scale=1.0, output=None, weights=weights, dropout=0.5)
+    noise = torch.bernoulli(torch.full_like(weights, 0.5)) * 2
+    other = weights.clone()
+    other[0, 1, 331] = weights[0, 1, 332]
+    for own, matches in ((weights, True), (other, False)):
+        assert matches_model(replace(right, weights=own * noise, undropped=own)) is matches
+        assert matches_model(replace(right, weights=own * noise, after_dropout=True)) is matches
 
 
 def test_other_shapes_do_not_match() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections import Counter
@@ -56,14 +57,44 @@ def running_frame() -> Frame | None:
     return running[-1] if running else None
 
 
+def modules_of(model: nn.Module) -> list[tuple[str, nn.Module]]:
+    """Every module with its path, once, in the order of ``named_modules``, which takes six times as
+    long: a watch around one short forward would notice."""
+    found: list[tuple[str, nn.Module]] = []
+    known: set[int] = set()
+    waiting: list[tuple[str, nn.Module]] = [("", model)]
+    while waiting:
+        path, module = waiting.pop()
+        if id(module) in known:
+            continue
+        known.add(id(module))
+        found.append((path, module))
+        inside = f"{path}." if path else ""
+        waiting += [
+            (inside + name, child)
+            for name, child in reversed(module._modules.items())
+            if child is not None
+        ]
+    return found
+
+
+@functools.cache
+def _is_called_attention(name: str) -> bool:
+    """True if a class is attention by its name, and no part of one."""
+    return bool(_ATTENTION.search(name)) and not _LEAVES.search(name)
+
+
 def attention_modules(model: nn.Module) -> dict[str, nn.Module]:
     """The modules that compute attention, by their names: the innermost ones with parameters."""
+    return _innermost_attention(modules_of(model))
+
+
+def _innermost_attention(modules: list[tuple[str, nn.Module]]) -> dict[str, nn.Module]:
     named = {
         path: module
-        for path, module in model.named_modules()
-        if _ATTENTION.search(type(module).__name__)
+        for path, module in modules
+        if _is_called_attention(type(module).__name__)
         and next(module.parameters(), None) is not None
-        and not _LEAVES.search(type(module).__name__)
     }
     return {
         path: module
@@ -99,14 +130,14 @@ class ModuleStack:
         elsewhere: Callable[[str], None] = lambda _: None,
         whole: Callable[[nn.Module], Callable[..., None] | None] = lambda _: None,
     ) -> None:
-        self.attention = attention_modules(model)
+        modules = modules_of(model)
+        self.attention = _innermost_attention(modules)
         self.forward = 0  # how many times the model was entered from outside
         self.ran: set[str] = set()  # attention modules that ran
         self._entered, self._begin = entered, begin
         self._is_here, self._elsewhere = is_here, elsewhere
         self._whole = whole
         self._handles: list[RemovableHandle | WrappedForward] = []
-        modules = list(model.named_modules())
         self._hookless = [
             path for path, module in modules if isinstance(module, nn.TransformerEncoderLayer)
         ]  # a hook on any of their modules would make them leave their fast path

@@ -12,12 +12,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from clearhead.trace.chunks import Chunk, LaterSums, Parents
-from clearhead.trace.probes import project
+from clearhead.trace.proving.probes import project
 from clearhead.trace.row_rules import RowRules, crop_keys, filled_keys
 from clearhead.trace.watching.log_sum_exp import later_sums, log_sum_exp, plain_sums
 from clearhead.trace.watching.mask_rules import CallRules
 from clearhead.trace.watching.observed_call import ObservedCall
-from clearhead.trace.watching.sample_check import formula_weights
+from clearhead.trace.watching.sample_check import blocks, formula_weights
 
 Keep: TypeAlias = Callable[[Tensor], Tensor]  # the same numbers, safe from later changes
 
@@ -119,11 +119,17 @@ def new_rows(
 
 
 def _before_dropout(observed: ObservedCall) -> Tensor:
-    """Σ weight · value by the formula, as the layer would have it without dropout."""
+    """Σ weight · value as the layer would have it without dropout: by the model's own weights, or
+    by those of the formula, which were compared with what dropout left of them."""
     assert observed.value is not None
-    weights = formula_weights(observed, range(observed.sizes[0]))
-    value = observed.value.detach().to(weights.dtype)
-    return weights @ value.repeat_interleave(weights.shape[1] // value.shape[1], dim=1)
+    wide = torch.promote_types(observed.value.dtype, torch.float32)
+    group = observed.query.shape[1] // observed.value.shape[1]
+    value = observed.value.detach().to(wide).repeat_interleave(group, dim=1)
+    own = observed.undropped
+    if own is not None:
+        return own.detach()[..., : value.shape[2]].to(wide) @ value
+    parts = [formula_weights(observed, rows).to(wide) @ value for rows in blocks(observed)]
+    return torch.cat(parts, dim=2)
 
 
 def _last_written(key: Tensor) -> int:

@@ -225,20 +225,25 @@ class Recorder:
         if isinstance(observed, str):
             self.refuse(observed, letter.place)
         else:
-            self._keep_or_wait(letter.place, observed, letter.forward)
+            self._keep_or_wait(letter.place, observed, letter.forward, owned=alike is not None)
 
-    def _keep_or_wait(self, place: Frame, observed: ObservedCall, forward: int) -> None:
+    def _keep_or_wait(
+        self, place: Frame, observed: ObservedCall, forward: int, *, owned: bool = False
+    ) -> None:
         try:
-            self._wait_or_record(place, observed, forward)
+            self._wait_or_record(place, observed, forward, owned)
         except InputError as fault:
             self.fault = self.fault or fault
 
-    def _wait_or_record(self, place: Frame, observed: ObservedCall, forward: int) -> None:
+    def _wait_or_record(
+        self, place: Frame, observed: ObservedCall, forward: int, owned: bool
+    ) -> None:
         cross = place.cross or observed.cross
         if self._runs.passes(place.path, observed.key, observed.query.shape[2], forward):
             self._count(place, observed)
             return
-        if self._runs.grows(place.path) and self._steps.take(place, observed, cross, forward):
+        grows = self._runs.grows(place.path)
+        if grows and self._steps.take(place, observed, cross, forward, owned=owned):
             self._count(place, observed)
             self._inbox.known[id(place.module)] = place
             if self._steps.full:

@@ -15,6 +15,7 @@ OUTPUT_TOLERANCE = {torch.float64: 1e-9, torch.float16: 2e-2, torch.bfloat16: 5e
 FULL = 1 << 18  # weights up to which every row is compared at once; beyond, some rows now and all
 # of them by the proof
 SAMPLED_ROWS = 5
+MOST_AT_ONCE = 1 << 22  # weights that are computed at once
 MOST_SPELLED = 1 << 24  # weights of one call that may be kept as they came: 64 MB
 
 
@@ -27,13 +28,17 @@ def checked(observed: ObservedCall) -> ObservedCall | str:
 
 
 def matches_model(observed: ObservedCall, *, full: bool = False) -> bool:
-    """True if the formula gives the model's own weights; ``full``: however many there are."""
+    """True if the formula gives the model's own weights; ``full``: however many there are, as
+    always under dropout, where the layer's output proves nothing."""
+    if observed.dropout and observed.undropped is not None:
+        observed = replace(observed, weights=observed.undropped, dropout=0.0)
+        full = True
     weights = observed.weights
     if weights is None or not _fits(observed) or weights.shape[:3] != observed.query.shape[:3]:
         return False
     limit = TOLERANCE.get(observed.dtype or observed.query.dtype, 1e-5)
-    if full or weights.numel() <= FULL:
-        return _rows_match(observed, range(observed.sizes[0]), limit)
+    if full or observed.dropout or weights.numel() <= FULL:
+        return all(_rows_match(observed, rows, limit) for rows in blocks(observed))
     if observed.rule is None and not observed.from_start:
         some = _some_rows(observed)
         return _rows_match(some, range(some.sizes[0]), limit)
@@ -54,6 +59,14 @@ def explains_output(observed: ObservedCall) -> bool:
         if not bool((off <= limit * max(1.0, float(wide.abs().max()))).all()):
             return False
     return True
+
+
+def blocks(observed: ObservedCall) -> list[range]:
+    """All rows, some at a time."""
+    queries, keys = observed.sizes
+    each = max(1, observed.query.shape[0] * observed.query.shape[1] * keys)
+    step = max(1, MOST_AT_ONCE // each)
+    return [range(first, min(first + step, queries)) for first in range(0, queries, step)]
 
 
 def _sample(queries: int) -> list[int]:

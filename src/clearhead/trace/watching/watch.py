@@ -29,6 +29,7 @@ from clearhead.trace.watching.doors.kernels import KERNELS
 from clearhead.trace.watching.doors.own import own_call
 from clearhead.trace.watching.doors.transformers import close_door, open_door, refuse_kernel
 from clearhead.trace.watching.layer_filter import LayerFilter
+from clearhead.trace.watching.module_stack import modules_of
 from clearhead.trace.watching.recorder import Recorder
 from clearhead.trace.watching.watched import Watched
 from clearhead.trace.watching.watchers import watchers
@@ -141,7 +142,7 @@ def _is_compiled(module: nn.Module) -> bool:
 
 def _refuse(model: nn.Module) -> None:
     """Refuse what cannot be watched before anything runs."""
-    for path, module in model.named_modules():
+    for path, module in modules_of(model):
         if _is_compiled(module):
             where = f" ({path})" if path else ""
             raise InputError(

@@ -157,7 +157,7 @@ def test_the_records_are_those_of_steps_recorded_one_by_one(
     model, ids = llama(attention), torch.randint(3, 30, (1, 5))
     with watch(model, values=True) as many:
         generate(model, ids, 9)
-    monkeypatch.setattr(StepBuffer, "take", lambda *_: False)
+    monkeypatch.setattr(StepBuffer, "take", lambda *_, **__: False)
     with watch(model, values=True) as single:
         generate(model, ids, 9)
     assert many.missed == single.missed == "" and many.verify().exact

@@ -40,10 +40,13 @@ from clearhead.trace.watching.watchers import (
 
 _FUSED: dict[str, Callable[[dict[str, Any], Any], ObservedCall]] = {
     "_scaled_dot_product_flash_attention_for_cpu": flash_call,
-    "_scaled_dot_product_flash_attention": other_device_call,
-    "_scaled_dot_product_efficient_attention": other_device_call,
-    "_scaled_dot_product_cudnn_attention": other_device_call,
 }
+if torch.version.cuda or torch.version.hip:
+    _FUSED |= {
+        "_scaled_dot_product_flash_attention": other_device_call,
+        "_scaled_dot_product_efficient_attention": other_device_call,
+        "_scaled_dot_product_cudnn_attention": other_device_call,
+    }
 _WHOLE: dict[str, Callable[[dict[str, Any], Any], None]] = {
     "_native_multi_head_attention": multi_head_call,
     "_transformer_encoder_layer_fwd": encoder_layer_call,

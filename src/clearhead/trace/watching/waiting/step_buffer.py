@@ -71,8 +71,11 @@ class StepBuffer:
         self._last: dict[str, Step] = {}  # by path
         self._bytes = 0
 
-    def take(self, place: Frame, call: ObservedCall, cross: bool, forward: int) -> bool:
-        """Let a call wait; False if it is no step, or not the next one of its layer."""
+    def take(
+        self, place: Frame, call: ObservedCall, cross: bool, forward: int, *, owned: bool = False
+    ) -> bool:
+        """Let a call wait; False if it is no step, or not the next one of its layer. ``owned``:
+        nobody else has its output."""
         if place.path in self.never or not _may_wait(call):
             return False
         last = self._last.get(place.path)
@@ -85,7 +88,7 @@ class StepBuffer:
                     return False
                 last.release()
                 self._bytes -= 2 * held
-        if call.output is not None:
+        if call.output is not None and not owned:
             call.output = call.output.clone()  # models may write to it at once
         step = Step(place, call, cross, forward, _versions(call), call.key.size(2))
         self.steps.append(step)

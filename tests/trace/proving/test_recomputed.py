@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from clearhead.trace.chunks import TENSORS
 from clearhead.trace.proof import prove
-from clearhead.trace.recomputed import recomputed
+from clearhead.trace.proving.recomputed import recomputed
 from clearhead.trace.record import LayerRecord
 from clearhead.trace.row_rules import RowRules
 from clearhead.trace.watching.watch import watch

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from clearhead.trace.probes import PROBES, project
+from clearhead.trace.proving.probes import PROBES, project
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
