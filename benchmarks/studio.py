@@ -142,9 +142,7 @@ def trace_of(tokens: int) -> ch.Seen:
     low = torch.zeros(1, tokens, dtype=torch.long)
     mask = RowMask(low, torch.arange(1, tokens + 1)[None])
     sums = logsums(query[0, 0], key[0, 0])[None, None]
-    return ch.Seen(
-        [LayerRecord(facts, query, key, sums, pieces=[RowRules(tokens, tokens, mask)])]
-    )
+    return ch.Seen([LayerRecord(facts, query, key, sums, pieces=[RowRules(tokens, tokens, mask)])])
 
 
 def logsums(query: torch.Tensor, key: torch.Tensor, rows: int = 256) -> torch.Tensor:

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 import clearhead as ch
-from clearhead.errors import InputError
 from clearhead.explain.make_look import read_passage
 from clearhead.studio.explaining import explain, measure_heads, without
 from clearhead.studio.predicting import Prediction, prediction_of

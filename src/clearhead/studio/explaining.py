@@ -79,9 +79,7 @@ def _head(part: HeadPart) -> dict[str, Any]:
     return {"name": part.name, "value": part.value, "sources": sources}
 
 
-def without(
-    job: Job, prediction: Prediction, *, off: Sequence[dict[str, Any]], write: int
-) -> None:
+def without(job: Job, prediction: Prediction, *, off: Sequence[dict[str, Any]], write: int) -> None:
     """Run the model as it is and with some heads or edges switched off; send what both say."""
     loaded = prediction.loaded
     before = prediction.probabilities()

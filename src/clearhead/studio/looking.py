@@ -73,7 +73,7 @@ class LiveBlocks(Blocks):
         """What is kept: blocks, and the rows of which others are made."""
         rows = [one for make in self._makers.values() for one in getattr(make, "args", ())]
         arrays = [part for one in rows if isinstance(one, Strongest) for part in vars(one).values()]
-        kept = sum(part.nbytes for part in arrays if part is not None)
+        kept: int = sum(part.nbytes for part in arrays if part is not None)
         return kept + sum(map(len, self.made.values()))
 
 
@@ -100,7 +100,9 @@ class Pane:
         """What it holds: keys, values, queries, outputs, weights, the cache of the session."""
         parts = [self.long, self.reader, self.blocks]
         held = sum(part.nbytes for part in parts if part is not None)
-        own = self.look is not None and self.reader is None  # otherwise the records are the reader's
+        own = (
+            self.look is not None and self.reader is None
+        )  # otherwise the records are the reader's
         return held + (self.look.kept_bytes + self.look.seen.nbytes * own if self.look else 0)
 
     def rest(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -69,6 +70,7 @@ def _read(loaded: Loaded, text: str, job: Job) -> Seen:
         return make_look(loaded, text).seen
     passage = read_passage(loaded, text)
     ids = [token.id for token in passage.tokens]
+    refuse_too_long(loaded, len(ids))
     runner = Session(loaded).runner(ids)
     with evaluating(loaded), watch(loaded.model) as seen:
         for start in range(0, len(ids), STEP):
@@ -76,6 +78,23 @@ def _read(loaded: Loaded, text: str, job: Job) -> Seen:
             runner.extend([ids[start : start + STEP]])
     seen.labels = Labels([passage])
     return seen
+
+
+def refuse_too_long(loaded: Loaded, tokens: int) -> None:
+    """Raise an InputError if what is kept of a text is more than half of this machine's memory."""
+    config = loaded.config
+    heads, shared = config.heads, config.kv_heads or config.heads
+    each = 4 * config.layers * (heads * (config.head_width + 1) + shared * config.head_width)
+    if not hasattr(os, "sysconf"):
+        return
+    room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    if tokens * each > room:
+        raise InputError(
+            f"this text has {tokens:,} tokens, whose queries and keys take "
+            f"{tokens * each / 1e9:.1f} GB; this machine has room for "
+            f"{room // each:,} tokens of {loaded.name}.",
+            hint="drop a part of it.",
+        )
 
 
 def show_map(

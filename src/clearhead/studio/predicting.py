@@ -1,4 +1,4 @@
-"""A prediction that a page asks about: what the model had read, and the position where it stands."""
+"""A prediction that a page asks about: what the model had read, and the position of it."""
 
 from __future__ import annotations
 
@@ -80,9 +80,7 @@ def prediction_of(
     return Prediction(loaded, passage, position)
 
 
-def _after_source(
-    loaded: Loaded, text: str, position: int, written: Passage | None
-) -> Prediction:
+def _after_source(loaded: Loaded, text: str, position: int, written: Passage | None) -> Prediction:
     if written is None:
         raise InputError("this page shows nothing that was written yet.")
     tokens = written.tokens

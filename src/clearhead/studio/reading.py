@@ -64,7 +64,9 @@ class Reader:
     def _session_bytes(self) -> int:
         if not self.session.cached_ids:
             return 0
-        cache = sum(record.key.nbytes for record in self._records)  # keys and values, half precision
+        cache = sum(
+            record.key.nbytes for record in self._records
+        )  # keys and values, half precision
         return WORKSPACE + cache
 
     def rest(self) -> None:

@@ -14,7 +14,6 @@ from clearhead.kernels.freed_memory import give_back_freed_memory
 from clearhead.studio import explaining, looking, mapping, roles, saving, writing
 from clearhead.studio.client import Client
 from clearhead.studio.comparing import send_difference
-from clearhead.studio.looking import Pane
 from clearhead.studio.predicting import Prediction, prediction_of
 from clearhead.studio.reading import Reader, whole_passage
 from clearhead.studio.shelf import Shelf
@@ -22,8 +21,8 @@ from clearhead.studio.worker import Job
 from clearhead.trace.seen import Seen
 
 Run = Callable[[Job, Client, dict[str, Any]], None]
-MOST_BYTES = 600_000_000  # of all pages' texts; the longest unused ones are let go first
-TRIMMED = 8  # looks between two times that freed memory is given back to the system
+MOST_BYTES = 400_000_000  # of all pages' texts; the longest unused ones are let go first
+TRIMMED = 4  # looks between two times that freed memory is given back to the system
 MOST_SESSIONS = 8  # caches of texts that are read, and of texts that are written
 
 
@@ -53,7 +52,9 @@ class Requests:
         else:
             self._start(client, number, asked, fields)
 
-    def _drop_in(self, client: Client, number: int, name: str, size: int, first: int, data: str) -> None:
+    def _drop_in(
+        self, client: Client, number: int, name: str, size: int, first: int, data: str
+    ) -> None:
         """Take a piece of a trace; once it is whole, its page can choose it as a model."""
         if first == 0:
             self.shelf.take_back(client)
@@ -166,7 +167,8 @@ class Requests:
                 total -= held[key]
                 owner.panes[number].forget()
         self._looks += 1
-        if self._looks % TRIMMED == 0:
+        # Of a single page the next look takes it again, and clearing it anew takes time.
+        if len(self._used) > MOST_SESSIONS and self._looks % TRIMMED == 0:
             give_back_freed_memory()
 
     def _rest_others(self) -> None:
@@ -267,4 +269,3 @@ STOPPED = (
     "load",
     "save",
 )
-

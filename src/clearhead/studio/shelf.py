@@ -118,6 +118,8 @@ class Shelf:
             path = Path(source)
             kind = "trace" if is_trace(path) else "file"
             found |= {"size": _size(path), "kind": found.get("kind", kind)}
+            if name not in self._owners:
+                found["source"] = visible_text(str(source))
         return found
 
     def loaded(self, name: str) -> Loaded | Seen | None:

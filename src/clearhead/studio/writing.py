@@ -128,9 +128,7 @@ def _rest(
     return max(0.0, float(np.exp(every, out=every).sum() - np.exp(listed).sum()))
 
 
-def largest_places(
-    numbers: Float[np.ndarray, " many"], count: int
-) -> Int[np.ndarray, " count"]:
+def largest_places(numbers: Float[np.ndarray, " many"], count: int) -> Int[np.ndarray, " count"]:
     """The places of the largest numbers, the largest first; of equal ones the first.
 
     The count-th largest of the maxima of short runs is no more than the count-th largest number:

@@ -123,7 +123,7 @@ class Pane {
   fail({ text, hint }) {
     this.say(hint ? `${text} ${hint}` : text);
     this.status.classList.add("bad");
-    this.studio.models();
+    this.studio.models(() => (this.field.disabled = this.models.kind === "trace"));
   }
 
   stop() {

@@ -39,7 +39,9 @@ class Pyramid:
         self._heads, self._grid = heads, grid
         least = (-(-max(grid.rows, grid.columns) // MOST_CELLS) - 1).bit_length()
         self.base = max(QUICK + 1, least)
-        self._side = max(1, STEP_WEIGHTS // max(1, grid.columns) >> self.base)  # rows of cells in a step
+        self._side = max(
+            1, STEP_WEIGHTS // max(1, grid.columns) >> self.base
+        )  # rows of cells in a step
         self._steps = -(-grid.cells(self.base)[0] // self._side) if self.needed else 0
         self._done: set[int] = set()
         self._cells: Tensor | None = None

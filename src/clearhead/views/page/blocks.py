@@ -49,7 +49,7 @@ class Blocks:
         return name
 
     def add_later(self, name: str, make: Callable[[], bytes]) -> str:
-        """A block of numbers that deflate does not make smaller; a live page makes it when asked."""
+        """A block that deflate does not make smaller; a live page makes it when asked."""
         return self.add(name, make(), deflated=False)
 
     def add_all(self, makers: Mapping[str, Callable[[], bytes]]) -> None:

@@ -73,6 +73,7 @@ def _reproducible(record: LayerRecord) -> bool:
 
 def _add_group(blocks: Blocks, view: HeadView, group: int, band: Band) -> dict[str, dict[str, Any]]:
     record, size = view.record, _group_size(view.record)
+    assert record.value is not None
     name = f"vectors-{record.facts.name}-{group}"
     blocks.add_later(name, partial(_vector_bytes, view, group, band))
     return {
