@@ -33,12 +33,7 @@ def whole_number(
     error: type[InputError] = InputError,
 ) -> int:  # fmt: skip
     """The argument as an int; NumPy's whole numbers are fine, booleans and floats are not."""
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise error(f"{name} must be {_wanted('a whole number', least, most)}; got {shown(value)}.")
-    try:
-        number = operator.index(value)
-    except (TypeError, ValueError, RuntimeError):  # a tensor of floats, of several, without memory
-        number = None
+    number = value if type(value) is int else _index(value)
     if (
         number is None
         or (least is not None and number < least)
@@ -46,6 +41,16 @@ def whole_number(
     ):
         raise error(f"{name} must be {_wanted('a whole number', least, most)}; got {shown(value)}.")
     return number
+
+
+def _index(value: object) -> int | None:
+    """What is no plain int as one; None if it is no whole number."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return None
+    try:
+        return operator.index(value)
+    except (TypeError, ValueError, RuntimeError):  # a tensor of floats, of several, without memory
+        return None
 
 
 def real_number(

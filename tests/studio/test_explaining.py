@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import clearhead as ch
-from clearhead.errors import InputError
 from clearhead.explain.make_look import read_passage
-from clearhead.studio.explaining import explain, measure_heads, prefix_of, without
+from clearhead.studio.explaining import explain, measure_heads, without
+from clearhead.studio.predicting import Prediction, prediction_of
 from tests.shared.explain_models import decoder
 from tests.studio.heard import TEXT, Heard, job_of
 
@@ -15,9 +15,13 @@ def last() -> int:
     return len(read_passage(decoder(), TEXT)) - 1
 
 
+def prediction() -> Prediction:
+    return prediction_of(decoder(), TEXT, [], last(), None)
+
+
 def test_the_parts_are_those_of_why() -> None:
     heard, loaded = Heard(), decoder()
-    explain(loaded, job_of(heard), text=TEXT, ids=[], position=last(), token=7, instead=None)
+    explain(job_of(heard), prediction(), token=7, rank=0, instead=None)
     (found,) = heard.of("why")
     why = ch.why(loaded, TEXT, 7, effects=False)
     assert found["total"] == pytest.approx(why.total) and found["exact"]
@@ -28,7 +32,7 @@ def test_the_parts_are_those_of_why() -> None:
 
 def distribution(off: list[dict[str, Any]]) -> dict[int, tuple[float, float]]:
     heard = Heard()
-    without(decoder(), job_of(heard), text=TEXT, ids=[], position=last(), off=off, write=2)
+    without(job_of(heard), prediction(), off=off, write=2)
     assert [one["off"] for one in heard.of("continued")] == [False, True]
     return {one["id"]: (one["before"], one["after"]) for one in heard.of("without")[0]["tokens"]}
 
@@ -48,23 +52,7 @@ def test_without_is_measured() -> None:
 
 
 def test_each_listed_head_is_tried() -> None:
-    heard, loaded = Heard(), decoder()
-    parts = {"text": TEXT, "ids": [], "position": last()}
-    why = explain(loaded, job_of(heard), token=None, instead=None, **parts)  # type: ignore[arg-type]
-    measure_heads(loaded, job_of(heard), why, prefix_of(loaded, TEXT, [], last()))
+    heard = Heard()
+    why = explain(job_of(heard), prediction(), token=None, rank=0, instead=None)
+    measure_heads(job_of(heard), why, prediction())
     assert [one["head"] for one in heard.of("effect")] == [one.name for one in why.heads[:10]]
-
-
-def test_a_position_inside_the_text() -> None:
-    loaded = decoder()
-    passage = read_passage(loaded, TEXT)
-    for position in range(len(passage)):
-        found = prefix_of(loaded, TEXT, [], position)
-        ids = (
-            [t.id for t in read_passage(loaded, found).tokens] if isinstance(found, str) else found
-        )
-        assert ids == [token.id for token in passage.tokens[: position + 1]]
-    with pytest.raises(InputError, match="no position"):
-        prefix_of(loaded, TEXT, [], len(passage))
-    with pytest.raises(InputError, match="decoder"):
-        prefix_of(ch.load("dates"), "May 5", [], 0)

@@ -37,7 +37,9 @@ def test_blocks_are_made_when_asked_for() -> None:
     blocks = LiveBlocks()
     blocks.add_all({"rows": lambda: made.append(1) or b"x"})  # type: ignore[func-returns-value]
     assert not made and blocks.bytes_of("rows") == b"x" and blocks.bytes_of("rows") == b"x"
-    assert made == [1] and blocks.bytes_of("other") is None
+    assert made == [1, 1] and blocks.bytes_of("other") is None  # a page keeps it, we do not
+    blocks.add("sent", b"y")
+    assert blocks.take(["sent", "rows"]) == {"sent": b"y", "rows": b"x"} and not blocks.made
 
 
 def test_written_tokens_have_their_probabilities() -> None:

@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 
 from clearhead.errors import InputError
-from clearhead.studio.mapping import chapter, read_long, send_tile, show_map
+from clearhead.studio.mapping import (
+    chapter,
+    read_long,
+    refuse_too_long,
+    send_small_maps,
+    send_tile,
+    show_map,
+)
 from tests.shared.explain_models import decoder
 from tests.studio.heard import TEXT, Heard, job_of
 
@@ -27,6 +34,19 @@ def test_a_map_is_of_one_head() -> None:
     long = read_long(decoder(), "tiny", TEXT, job_of(Heard()))
     with pytest.raises(InputError, match="one head"):
         show_map(long, job_of(Heard()), "L1")
+
+
+def test_a_text_that_this_machine_cannot_hold_is_refused() -> None:
+    refuse_too_long(decoder(), 1000)
+    with pytest.raises(InputError, match=r"this machine has room for [\d,]+ tokens of tiny"):
+        refuse_too_long(decoder(), 10**12)
+
+
+def test_a_map_waits_while_tiles_are_wanted() -> None:
+    heard, asked = Heard(), iter([True, True, True])
+    long = read_long(decoder(), "tiny", TEXT, job_of(heard))
+    send_small_maps(long, job_of(heard), lambda: next(asked, False))
+    assert heard.of("small maps") and next(asked, None) is None
 
 
 def test_a_chapter_is_on_every_machine() -> None:

@@ -13,6 +13,7 @@ VALID: dict[str, Any] = {
     "count": 3, "seed": 11, "position": 2, "token": 4, "rank": 1, "instead": 5,
     "off": [{"head": "L1H2"}, {"head": "L0H0", "source": 3}], "write": 2, "map": 1,
     "place": [0, 1, 2], "measure": True, "what": "look", "format": "svg", "word": 1,
+    "size": 9, "first": 0, "data": "AAAA",
 }  # fmt: skip
 WRONG: list[Any] = [
     -1,
@@ -22,7 +23,7 @@ WRONG: list[Any] = [
     [[]],
     {},
     {"head": 3},
-    "x" * 500_000,
+    "x" * 1_100_000,
     [True],
     [-1],
 ]

@@ -1,12 +1,13 @@
 from typing import Any
 
+import numpy as np
 import pytest
 
 import clearhead as ch
 from clearhead.errors import InputError
 from clearhead.generation.session import Session
 from clearhead.studio.reading import Reader, whole_passage
-from clearhead.studio.writing import describe_last, write
+from clearhead.studio.writing import describe_last, largest_places, write
 from clearhead.views.page.predictions import TEMPERATURES
 from tests.shared.explain_models import decoder
 from tests.studio.heard import TEXT, Heard, job_of
@@ -74,3 +75,11 @@ def test_who_cannot_write() -> None:
         describe_last(
             loaded, Reader(loaded), job_of(Heard()), type(passage)("t", passage.tokens[:1])
         )
+
+
+@pytest.mark.parametrize("many", [1, 5, 64, 700, 4999])
+def test_the_largest_of_many_numbers(many: int) -> None:
+    numbers = np.random.default_rng(many).normal(size=many).astype(np.float32).round(1)
+    for count in {1, min(many, 13), many}:
+        wanted = sorted(range(many), key=lambda place: (-numbers[place], place))[:count]
+        assert largest_places(numbers, count).tolist() == wanted

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clearhead.trace import exact
-from clearhead.trace.exact import ExactHead, Positions
+from clearhead.trace.exact import ExactHead, Positions, plain_of_heads
 from tests.shared.synthetic import Options, synthetic
 
 OPTIONS = Options(
@@ -52,3 +52,29 @@ def test_reach_and_blocks_hold_every_visible_key(monkeypatch: pytest.MonkeyPatch
     assert head.reach(range(7, 9)) == range(4, 9)
     assert list(head.blocks(Positions(range(7, 9)))) == [range(4, 7), range(7, 9)]
     assert head.reach(range(0)) == range(11, 11)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(kv_heads=2, group=3, queries=5, keys=7, causal=True, softcap=0.9, sinks=True),
+        Options(batch=2, kv_heads=3, window=4, causal=True, padded=True),
+        Options(kv_heads=2, group=2, dense=True, blind=True),
+        Options(kv_heads=3, queries=7, keys=5),
+    ],
+)
+def test_several_heads_at_once_are_each_alone(options: Options) -> None:
+    """Bit for bit, whatever the mask; heads in any order, rows by range or by number."""
+    record = synthetic(options).record
+    for batch in range(options.batch):
+        heads = [ExactHead(record, batch, place) for place in reversed(range(options.heads))]
+        for rows in (Positions(range(1, 5)), Positions.at(torch.tensor([4, 0, 0]))):
+            together = plain_of_heads(heads, rows)
+            assert together is not None
+            alone = torch.stack([head.plain(rows) for head in heads])
+            assert torch.equal(together, alone)
+
+
+def test_heads_with_biases_are_computed_one_by_one() -> None:
+    heads = [ExactHead(synthetic(OPTIONS).record, 0, place) for place in range(6)]
+    assert plain_of_heads(heads, Positions(range(5))) is None

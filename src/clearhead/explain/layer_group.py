@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from clearhead.explain.marks import hidden_columns, marks_of
@@ -65,7 +66,7 @@ class LayerGroup:
         """Return the columns that the reading aid hides."""
         return hidden_columns(self.columns, aids, causal=self.causal and self.kind == "self")
 
-    @property
+    @cached_property
     def salience_axes(self) -> SalienceAxes:
         """The axes with the columns that can be salient: not the first and special tokens."""
         return SalienceAxes(self.rows, self.columns, self.hidden(Aids()), self.own, self.causal)

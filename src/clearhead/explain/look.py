@@ -151,6 +151,11 @@ class Look:
         ]
         return self._run.weights_in(group)(layer, numbers)
 
+    @property
+    def kept_bytes(self) -> int:
+        """Memory of the weights of a short text, which are kept once they have been computed."""
+        return self._run.kept_bytes
+
     def is_short(self, layer: str) -> bool:
         """True if all weights of the layer's group are kept once they have been computed."""
         check_head(layer, "layer", given=True)

@@ -69,6 +69,11 @@ class RunLayers:
         heads = sum(record.facts.heads for record in self.seen.records)
         return heads * len(group.rows) * len(group.columns) <= KEPT
 
+    @property
+    def kept_bytes(self) -> int:
+        """Memory of the weights that are kept."""
+        return sum(weights.nbytes for weights in self._whole.values())
+
     def _all_rows(self, layer: str, view: HeadView, group: LayerGroup) -> Tensor:
         key = (layer, len(group.rows), len(group.columns))
         if key not in self._whole:

@@ -23,6 +23,7 @@ In a long text, 64 evenly spaced words stand for all of them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -55,14 +56,19 @@ class SalienceAxes:
 
     def countable(self, rows: Rows) -> Bool[Tensor, "row key"]:
         """True for the columns that can be salient to each of these rows."""
+        if self.own is None:
+            return self._open.expand(len(rows), -1).clone()
+        own = torch.tensor([self.own[row] for row in rows])[:, None]
+        return ((own - torch.arange(len(self.columns))).abs() > 1) & self._open
+
+    @functools.cached_property
+    def _open(self) -> Bool[Tensor, " key"]:
+        """True for the columns that can be salient to some row."""
         open_columns = torch.tensor([is_word(mark) for mark in self.columns])
         if not bool(open_columns.any()):  # only emoji or punctuation: then these count
             open_columns = torch.tensor([not mark.special for mark in self.columns])
         open_columns[list(self.hidden)] = False
-        if self.own is None:
-            return open_columns.expand(len(rows), -1).clone()
-        own = torch.tensor([self.own[row] for row in rows])[:, None]
-        return ((own - torch.arange(len(self.columns))).abs() > 1) & open_columns
+        return open_columns
 
     def visible(self, rows: Rows) -> Bool[Tensor, "row key"]:
         """True for the columns that the causal order lets these rows attend to."""

@@ -24,3 +24,9 @@ def keep_freed_memory() -> None:
         library = ctypes.CDLL(None)
         library.mallopt(_TRIM_THRESHOLD, KEPT)
         library.mallopt(_MAP_THRESHOLD, FROM_HEAP)
+
+
+def give_back_freed_memory() -> None:
+    """Let the system have what was freed: others on the machine, or other pages, may need it."""
+    if platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).malloc_trim(0)

@@ -12,7 +12,9 @@
 ``shelf``       the models and traces that a page may choose from
 ``reading``     a text that changes a little at a time: only the changed part runs
 ``looking``     the look at a text, sent piece by piece
+``dropped``     a trace that is dropped on a page
 ``writing``     writing token by token, each with its distribution
+``predicting``  a prediction that a page asks about
 ``explaining``  why a token is predicted, and what is predicted without some heads or edges
 ``mapping``     long texts: tiles of one head on demand, small maps of all heads
 ``comparing``   the difference of two looks

@@ -13,6 +13,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from clearhead.errors import ClearheadError, InputError
 from clearhead.generation.session import Session
+from clearhead.studio.dropped import Dropped
 from clearhead.studio.looking import Pane
 from clearhead.studio.messages import LONGEST_MESSAGE, PANES, parsed
 
@@ -32,6 +33,7 @@ class Client:
         self.panes = [Pane() for _ in range(PANES)]
         self.sessions: dict[tuple[str, int], Session] = {}
         self.settings: list[dict[str, Any]] = [{} for _ in range(PANES)]
+        self.dropped = Dropped()
         self.lock = threading.Lock()
         self._loop = asyncio.get_running_loop()
         self._unsent: deque[str | bytes] = deque()

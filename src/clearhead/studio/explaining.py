@@ -6,23 +6,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from clearhead.checkpoints.load import Loaded
-from clearhead.errors import InputError
 from clearhead.explain.interventions.ablate import ablate
-from clearhead.explain.make_look import evaluating, read_passage
-from clearhead.explain.why.make_why import make_why
+from clearhead.explain.why.make_why import explain as take_apart
 from clearhead.explain.why.parts import HeadPart, Why
-from clearhead.explain.why.target import token_text
+from clearhead.explain.why.target import sampled_logits, token_id, token_text
 from clearhead.generation.generate import generate
-from clearhead.generation.token_sampler import tokenizer_logits
-from clearhead.models.decoder import Decoder
-from clearhead.studio.reading import whole_passage
+from clearhead.studio.predicting import Prediction, ranked
 from clearhead.studio.worker import Job
-from clearhead.trace.passage import Passage
 from clearhead.views.page.predictions import named
 from clearhead.views.why.text import headline, proof_text, rest, summary
 
@@ -31,13 +25,14 @@ MEASURED = 10  # heads that are ablated one by one, in real runs
 
 
 def explain(
-    loaded: Loaded, job: Job, *, text: str, ids: Sequence[int], position: int, token: int | None,
-    instead: int | None,
-) -> Why:  # fmt: skip
-    """Take the prediction after a position apart, and send its largest parts."""
-    prefix = prefix_of(loaded, text, ids, position)
+    job: Job, prediction: Prediction, *, token: int | None, rank: int, instead: int | None
+) -> Why:
+    """Take a prediction apart, and send its largest parts; without a token, that of a rank."""
     job.progress(1, 3, "taking the prediction apart")
-    why = make_why(loaded, prefix, token=token, instead=instead, effects=False)
+    run = prediction.run()
+    if token is None:
+        token = ranked(sampled_logits(prediction.loaded, run.logits), rank)
+    why = take_apart(run, token_id(prediction.loaded, token), instead)
     names, grid = why.grid()
     job.tell(
         "why", text=headline(why), summary=summary(why), proof=proof_text(why),
@@ -47,19 +42,21 @@ def explain(
         words=[[one.mark.text, one.column, one.value] for one in why.sources],
         rest=[[name, value] for name, value in rest(why)],
         columns=[[mark.text, list(mark.tokens)] for mark in why.columns],
+        source_columns=[[mark.text, list(mark.tokens)] for mark in why.source_columns],
         layers=list(names), grid=[[_number(value) for value in row] for row in grid.tolist()],
+        python=prediction.in_python(), writes=prediction.loaded.config.kind == "decoder",
     )  # fmt: skip
     return why
 
 
-def measure_heads(loaded: Loaded, job: Job, why: Why, prefix: str | list[int]) -> None:
+def measure_heads(job: Job, why: Why, prediction: Prediction) -> None:
     """Run the model without each of the listed heads, one by one, and send what it says then."""
-    read = _ids(read_passage(loaded, prefix)) if isinstance(prefix, str) else prefix
-    likeliest = int(_probabilities(loaded, read).argmax())
+    loaded = prediction.loaded
+    likeliest = int(prediction.probabilities().argmax())
     for part in why.heads[:MEASURED]:
         job.check()
         with switched_off(loaded, [{"head": part.name}], None):
-            after = _probabilities(loaded, read)
+            after = prediction.probabilities()
         best = int(after.argmax())
         job.tell(
             "effect", head=part.name, token=named(token_text(loaded, best)),
@@ -82,45 +79,19 @@ def _head(part: HeadPart) -> dict[str, Any]:
     return {"name": part.name, "value": part.value, "sources": sources}
 
 
-def prefix_of(loaded: Loaded, text: str, ids: Sequence[int], position: int) -> str | list[int]:
-    """The text up to a position; its token ids where a text cut there would be read differently."""
-    if loaded.config.kind != "decoder":
-        raise InputError(
-            f"the page explains what a decoder says next; {loaded.name} is an "
-            f"{loaded.config.kind}.",
-            hint="ch.why explains masked-language models and encoder-decoders as well.",
-        )
-    passage, _ = whole_passage(loaded, text, ids)
-    if position >= len(passage):
-        raise InputError(f"the text has {len(passage)} tokens; there is no position {position}.")
-    wanted = [token.id for token in passage.tokens[: position + 1]]
-    cut = passage.text[: passage.tokens[position].end]
-    if cut.strip() and _ids(read_passage(loaded, cut)) == wanted:
-        return cut
-    return wanted
-
-
-def _ids(passage: Passage) -> list[int]:
-    return [token.id for token in passage.tokens]
-
-
-def without(
-    loaded: Loaded, job: Job, *, text: str, ids: Sequence[int], position: int,
-    off: Sequence[dict[str, Any]], write: int,
-) -> None:  # fmt: skip
+def without(job: Job, prediction: Prediction, *, off: Sequence[dict[str, Any]], write: int) -> None:
     """Run the model as it is and with some heads or edges switched off; send what both say."""
-    prefix = prefix_of(loaded, text, ids, position)
-    read = _ids(read_passage(loaded, prefix)) if isinstance(prefix, str) else prefix
-    before = _probabilities(loaded, read)
-    with switched_off(loaded, off, position):
-        after = _probabilities(loaded, read)
+    loaded = prediction.loaded
+    before = prediction.probabilities()
+    with switched_off(loaded, off, prediction.position):
+        after = prediction.probabilities()
     job.tell("without", tokens=_both(loaded, before, after))
-    if not write:
+    if not write or loaded.config.kind != "decoder":
         return
-    said = _written(loaded, job, read, write)
+    said = _written(loaded, job, prediction.ids, write)
     job.tell("continued", text=said, off=False)
     with switched_off(loaded, off, None):
-        said = _written(loaded, job, read, write)
+        said = _written(loaded, job, prediction.ids, write)
     job.tell("continued", text=said, off=True)
 
 
@@ -137,15 +108,6 @@ def switched_off(
             else:
                 changes.enter_context(ablate(loaded, one["head"], source=source, query=query))
         yield
-
-
-def _probabilities(loaded: Loaded, ids: list[int]) -> Float[Tensor, " vocab"]:
-    """The distribution after some tokens, by torch, which ablation changes."""
-    model = loaded.model
-    assert isinstance(model, Decoder)
-    with evaluating(loaded):
-        logits = model(torch.tensor([ids], device=next(model.parameters()).device), last_only=True)
-    return tokenizer_logits(logits[0, -1:], loaded.tokenizer)[0].double().softmax(0).cpu()
 
 
 def _both(

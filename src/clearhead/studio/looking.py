@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,9 +28,9 @@ from clearhead.views.page.predictions import (
     add_predictions,
     logits_meta,
 )
+from clearhead.views.page.strongest import Strongest
 
 MOST_TOKENS = 1024  # of a text whose heads are all shown; longer ones are for the map
-RUNNER = 12_000_000  # bytes of a session besides its cache: scratch memory, kept weights
 PROOF, LENS = "proof", "lens"  # computed when a page asks
 
 
@@ -47,15 +47,34 @@ class LiveBlocks(Blocks):
         self.made[name] = data
         return name
 
+    def add_later(self, name: str, make: Callable[[], bytes]) -> str:
+        """Keep how a block is made."""
+        self._makers[name] = make
+        return name
+
     def add_all(self, makers: Mapping[str, Callable[[], bytes]]) -> None:
         """Keep how blocks are made."""
         self._makers |= makers
 
     def bytes_of(self, name: str) -> bytes | None:
-        """A block; None if there is no such."""
-        if name not in self.made and name in self._makers:
-            self.made[name] = self._makers[name]()
-        return self.made.get(name)
+        """A block; None if there is no such. It is not kept: the page that asks keeps it."""
+        maker = self._makers.get(name)
+        return self.made.get(name) if maker is None else maker()
+
+    def take(self, names: Iterable[str]) -> dict[str, bytes]:
+        """Some blocks, which are let go: a page has them from then on."""
+        found = {name: self.bytes_of(name) for name in names}
+        for name in found:
+            self.made.pop(name, None)
+        return {name: block for name, block in found.items() if block is not None}
+
+    @property
+    def nbytes(self) -> int:
+        """What is kept: blocks, and the rows of which others are made."""
+        rows = [one for make in self._makers.values() for one in getattr(make, "args", ())]
+        arrays = [part for one in rows if isinstance(one, Strongest) for part in vars(one).values()]
+        kept: int = sum(part.nbytes for part in arrays if part is not None)
+        return kept + sum(map(len, self.made.values()))
 
 
 @dataclass
@@ -78,10 +97,18 @@ class Pane:
 
     @property
     def nbytes(self) -> int:
-        """About what it holds: keys, values, queries and outputs, and the cache of the session."""
-        long = 0 if self.long is None else self.long.seen.nbytes
-        sent = sum(map(len, self.blocks.made.values()))
-        return long + sent + (0 if self.reader is None else self.reader.nbytes * 4 // 3 + RUNNER)
+        """What it holds: keys, values, queries, outputs, weights, the cache of the session."""
+        parts = [self.long, self.reader, self.blocks]
+        held = sum(part.nbytes for part in parts if part is not None)
+        own = (
+            self.look is not None and self.reader is None
+        )  # otherwise the records are the reader's
+        return held + (self.look.kept_bytes + self.look.seen.nbytes * own if self.look else 0)
+
+    def rest(self) -> None:
+        """Let go of what is only needed to read on quickly."""
+        if self.reader is not None:
+            self.reader.rest()
 
 
 def show_look(
@@ -100,11 +127,10 @@ def show_look(
     data = page_of_look(look, blocks=blocks, predictions=_predictions(logits), proved=False)
     data.meta["tokens"] = token_meta(look)
     first = [_first_block(data.meta), *("gallery", "predictions", "tokens")]
-    sent = {one: blocks.bytes_of(one) for one in first if one is not None}
+    parts = blocks.take(one for one in first if one is not None)
     pane.look, pane.logits, pane.blocks, pane.number = look, logits, blocks, job.number
     computed = pane.reader.computed if pane.reader is not None else None
     taken = {"seconds": round(time.perf_counter() - began, 4), "computed": computed}
-    parts = {one: part for one, part in sent.items() if part is not None}
     sizes = [[one, len(part)] for one, part in parts.items()]
     job.tell("look", b"".join(parts.values()), meta=data.meta, blocks=sizes, **taken)
 

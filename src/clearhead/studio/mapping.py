@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from clearhead.checkpoints.load import Loaded
@@ -23,6 +24,7 @@ from clearhead.views.page.zoom.axis import axis_json
 from clearhead.views.page.zoom.tile_bytes import exact_bytes
 
 STEP = 512  # tokens that are read at once, between two looks at whether somebody still waits
+PATIENCE = 1.0  # seconds that a map waits for tiles at most, at each step
 BETWEEN = 0.5  # seconds between two reports of how far a map is
 LISTED = 20
 
@@ -37,6 +39,11 @@ class LongText:
     chosen: str
     tiles: Tiles | None = None
     number: int = -1  # of the request that the tiles answer
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of keys, queries and sums, and of the tiles that are kept."""
+        return self.seen.nbytes + (0 if self.tiles is None else self.tiles.nbytes)
 
     @property
     def heads(self) -> list[str]:
@@ -63,6 +70,7 @@ def _read(loaded: Loaded, text: str, job: Job) -> Seen:
         return make_look(loaded, text).seen
     passage = read_passage(loaded, text)
     ids = [token.id for token in passage.tokens]
+    refuse_too_long(loaded, len(ids))
     runner = Session(loaded).runner(ids)
     with evaluating(loaded), watch(loaded.model) as seen:
         for start in range(0, len(ids), STEP):
@@ -72,8 +80,30 @@ def _read(loaded: Loaded, text: str, job: Job) -> Seen:
     return seen
 
 
-def show_map(long: LongText, job: Job, head: str | None) -> None:
-    """Send what a page needs to ask for tiles; then compute what is too slow to wait for."""
+def refuse_too_long(loaded: Loaded, tokens: int) -> None:
+    """Raise an InputError if what is kept of a text is more than half of this machine's memory."""
+    config = loaded.config
+    heads, shared = config.heads, config.kv_heads or config.heads
+    each = 4 * config.layers * (heads * (config.head_width + 1) + shared * config.head_width)
+    if not hasattr(os, "sysconf"):
+        return
+    room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    if tokens * each > room:
+        raise InputError(
+            f"this text has {tokens:,} tokens, whose queries and keys take "
+            f"{tokens * each / 1e9:.1f} GB; this machine has room for "
+            f"{room // each:,} tokens of {loaded.name}.",
+            hint="drop a part of it.",
+        )
+
+
+def show_map(
+    long: LongText, job: Job, head: str | None, wanted: Callable[[], bool] = lambda: False
+) -> None:
+    """Send what a page needs to ask for tiles; then compute what is too slow to wait for.
+
+    That pauses while tiles are ``wanted``: somebody looks at a place where they are missing.
+    """
     name = head or long.chosen
     view = long.seen[name]
     if not view.single:
@@ -93,11 +123,20 @@ def show_map(long: LongText, job: Job, head: str | None) -> None:
     job.tell("mapped", content, info=info | _state(tiles), heads=long.heads)
     told = time.monotonic()
     for _ in tiles.build():
-        job.check()
+        pause(job, wanted)
         if time.monotonic() - told > BETWEEN:
             told = time.monotonic()
             job.tell("mapping", **_state(tiles))
     job.tell("mapping", **_state(tiles), strongest=_strongest(tiles))
+
+
+def pause(job: Job, wanted: Callable[[], bool]) -> None:
+    """Let those go first who wait for a tile; raise if nobody waits for this job any more."""
+    job.check()
+    end = time.monotonic() + PATIENCE
+    while wanted() and time.monotonic() < end:
+        time.sleep(0.002)
+        job.check()
 
 
 def _state(tiles: Tiles) -> dict[str, object]:
@@ -125,7 +164,9 @@ def send_tile(long: LongText | None, job: Job, *, map: int, place: Sequence[int]
     job.tell("tile", exact_bytes(tile.numbers), complete=tile.complete)
 
 
-def send_small_maps(long: LongText | None, job: Job) -> None:
+def send_small_maps(
+    long: LongText | None, job: Job, wanted: Callable[[], bool] = lambda: False
+) -> None:
     """Send all heads as small maps: each soon, and again with more of its queries."""
     if long is None:
         job.tell("gone")
@@ -133,6 +174,7 @@ def send_small_maps(long: LongText | None, job: Job) -> None:
     views = [long.seen[record.facts.name] for record in long.seen.records]
     causal = all(record.facts.causal for record in long.seen.records)
     for found in small_maps(views, hidden=[0] if causal else []):
+        pause(job, wanted)
         rows, columns = found.numbers.shape
         content = found.numbers.float().contiguous().numpy().tobytes()
         job.tell(

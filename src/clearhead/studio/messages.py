@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from clearhead.errors import InputError
+from clearhead.studio.dropped import PIECE
 from clearhead.visible import visible_text
 
-LONGEST_MESSAGE = 1_000_000  # bytes; a longer one ends the connection
-LONGEST_TEXT = 400_000  # characters
+LONGEST_MESSAGE = 5_000_000  # bytes; a longer one ends the connection
+LONGEST_TEXT = 1_000_000  # characters
+LONGEST_PIECE = PIECE * 4 // 3 + 4  # characters of a piece of a file, in base64
 MOST_TOKENS = 4096  # that a page may send along, or ask for
 PANES = 2
 
@@ -141,7 +143,7 @@ KINDS: Mapping[str, Mapping[str, tuple[Check, Any]]] = {
     "why": {
         "pane": _PANE, "model": _MODEL, "text": _TEXT, "ids": _WRITTEN,
         "position": (_count(2**31), REQUIRED), "token": (_count(2**31), None),
-        "rank": (_count(1000), None), "instead": (_count(2**31), None),
+        "rank": (_count(1000), 0), "instead": (_count(2**31), None),
     },
     "without": {
         "pane": _PANE, "model": _MODEL, "text": _TEXT, "ids": _WRITTEN,
@@ -152,6 +154,10 @@ KINDS: Mapping[str, Mapping[str, tuple[Check, Any]]] = {
     "tile": {"pane": _PANE, "map": (_count(2**53), REQUIRED), "place": (_place, REQUIRED)},
     "small_maps": {"pane": _PANE},
     "chapter": {},
+    "drop": {
+        "name": (_text(300), REQUIRED), "size": (_count(2**53), REQUIRED),
+        "first": (_count(2**53), REQUIRED), "data": (_text(LONGEST_PIECE), REQUIRED),
+    },
     "compare": {},
     "roles": {"model": _MODEL, "measure": (lambda value: isinstance(value, bool), False)},
     "save": {

@@ -37,6 +37,7 @@ from clearhead.views.page.predictions import (
 )
 
 STEP = 128  # tokens between two looks at whether somebody still waits
+WORKSPACE = 10_000_000  # bytes of a session: the memory of its steps, a cache for a short text
 KEPT = 100  # likeliest tokens of each position
 
 
@@ -54,8 +55,23 @@ class Reader:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the records; the cache of the session is about a third of that."""
-        return sum(record.nbytes for record in self._records)
+        """Memory of the records and logits, and of the session with its cache."""
+        kept = self._logits
+        logits = 0 if kept is None else sum(getattr(kept, name).nbytes for name in FIELDS)
+        return sum(record.nbytes for record in self._records) + logits + self._session_bytes
+
+    @property
+    def _session_bytes(self) -> int:
+        if not self.session.cached_ids:
+            return 0
+        cache = sum(
+            record.key.nbytes for record in self._records
+        )  # keys and values, half precision
+        return WORKSPACE + cache
+
+    def rest(self) -> None:
+        """Let go of the session: the next text is read from its beginning."""
+        self.session.reset()
 
     def read(self, passage: Passage, check: Callable[[int, int], None]) -> tuple[Seen, KeptLogits]:
         """Read a text; ``check`` is called with the tokens done and all, and may raise."""

@@ -10,18 +10,20 @@ from typing import Any
 from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.generation.session import Session
+from clearhead.kernels.freed_memory import give_back_freed_memory
 from clearhead.studio import explaining, looking, mapping, roles, saving, writing
 from clearhead.studio.client import Client
 from clearhead.studio.comparing import send_difference
-from clearhead.studio.looking import Pane
+from clearhead.studio.predicting import Prediction, prediction_of
 from clearhead.studio.reading import Reader, whole_passage
 from clearhead.studio.shelf import Shelf
 from clearhead.studio.worker import Job
 from clearhead.trace.seen import Seen
 
 Run = Callable[[Job, Client, dict[str, Any]], None]
-MOST_BYTES = 1_000_000_000  # of all pages' texts; the longest unused ones are let go first
-MOST_SESSIONS = 8  # caches of texts that are being written
+MOST_BYTES = 400_000_000  # of all pages' texts; the longest unused ones are let go first
+TRIMMED = 4  # looks between two times that freed memory is given back to the system
+MOST_SESSIONS = 8  # caches of texts that are read, and of texts that are written
 
 
 class Requests:
@@ -32,13 +34,17 @@ class Requests:
         self.clients: set[Client] = set()
         self._used: OrderedDict[tuple[int, int], tuple[Client, int]] = OrderedDict()
         self._lock = threading.Lock()
+        self._looks = 0
 
     def answer(self, client: Client, number: int, asked: str, fields: dict[str, Any]) -> None:
         """Start what a message asks for; results come from the worker's thread."""
         if asked == "chapter":
             client.tell("chapter", number, text=mapping.chapter())
         elif asked == "models":
-            client.tell("models", number, models=self.shelf.described(), first=self.shelf.first)
+            models = self.shelf.described(client)
+            client.tell("models", number, models=models, first=self.shelf.first)
+        elif asked == "drop":
+            self._drop_in(client, number, **fields)
         elif asked == "stop":
             self._stop(client, fields["pane"])
         elif asked == "settings":
@@ -46,9 +52,23 @@ class Requests:
         else:
             self._start(client, number, asked, fields)
 
+    def _drop_in(
+        self, client: Client, number: int, name: str, size: int, first: int, data: str
+    ) -> None:
+        """Take a piece of a trace; once it is whole, its page can choose it as a model."""
+        if first == 0:
+            self.shelf.take_back(client)
+            others = sum(one.dropped.size for one in self.clients if one is not client)
+            client.dropped.begin(size, others)
+        path = client.dropped.add(first, data)
+        model = None if path is None else self.shelf.offer_to(client, name, path)
+        client.tell("dropped", number, come=client.dropped.come, model=model)
+
     def _start(self, client: Client, number: int, asked: str, fields: dict[str, Any]) -> None:
         run = getattr(self, f"_{asked}")
         name = fields.get("model") or self._model_of(client, fields.get("pane", 0))
+        if not self.shelf.is_for(client, name):
+            raise InputError("there is no such model in this studio.")
         pane = fields.get("pane", 0)
         channel = f"{asked} {pane}"
         if asked == "block":
@@ -89,6 +109,8 @@ class Requests:
         for worker in self.shelf.workers:
             worker.drop(client)
         self._free(client)
+        self.shelf.take_back(client)
+        client.dropped.forget()
         self.clients.discard(client)
 
     def _free(self, client: Client) -> None:
@@ -108,7 +130,7 @@ class Requests:
 
         return self.shelf.load(name, progress)
 
-    def _decoder(self, job: Job, fields: dict[str, Any]) -> Loaded:
+    def _loaded(self, job: Job, fields: dict[str, Any]) -> Loaded:
         thing = self._thing(job, fields["model"])
         if not isinstance(thing, Loaded):
             raise InputError("a trace has no model: nothing can be run with it.")
@@ -135,6 +157,7 @@ class Requests:
                 return
             self._used.pop((id(client), place), None)
             self._used[id(client), place] = (client, place)
+            self._rest_others()
             held = {key: owner.panes[number].nbytes for key, (owner, number) in self._used.items()}
             total = sum(held.values())
             for key in list(self._used)[:-1]:
@@ -143,13 +166,23 @@ class Requests:
                 owner, number = self._used.pop(key)
                 total -= held[key]
                 owner.panes[number].forget()
+        self._looks += 1
+        # Of a single page the next look takes it again, and clearing it anew takes time.
+        if len(self._used) > MOST_SESSIONS and self._looks % TRIMMED == 0:
+            give_back_freed_memory()
+
+    def _rest_others(self) -> None:
+        """Only the pages that were used last keep the cache of what they read."""
+        for key in list(self._used)[: max(0, len(self._used) - MOST_SESSIONS)]:
+            owner, number = self._used[key]
+            owner.panes[number].rest()
 
     def _block(self, job: Job, client: Client, fields: dict[str, Any]) -> None:
         pane = client.panes[fields["pane"]]
         looking.send_block(pane, job, look=fields["look"], name=fields["name"])
 
     def _write(self, job: Job, client: Client, fields: dict[str, Any]) -> None:
-        loaded, pane = self._decoder(job, fields), fields["pane"]
+        loaded, pane = self._loaded(job, fields), fields["pane"]
         session = client.sessions.get((fields["model"], pane))
         if session is None or session.loaded is not loaded:
             session = Session(loaded)
@@ -165,7 +198,7 @@ class Requests:
             other.sessions.clear()
 
     def _token(self, job: Job, client: Client, fields: dict[str, Any]) -> None:
-        loaded, pane = self._decoder(job, fields), client.panes[fields["pane"]]
+        loaded, pane = self._loaded(job, fields), client.panes[fields["pane"]]
         if pane.reader is None or pane.reader.loaded is not loaded:
             pane.forget()
             pane.reader, pane.model = Reader(loaded), fields["model"]
@@ -173,19 +206,20 @@ class Requests:
         writing.describe_last(loaded, pane.reader, job, passage)
 
     def _why(self, job: Job, client: Client, fields: dict[str, Any]) -> None:
-        loaded, pane = self._decoder(job, fields), client.panes[fields["pane"]]
-        token = fields["token"]
-        if token is None and fields["rank"] is not None:
-            token = _ranked(pane, fields["position"], fields["rank"])
-        parts = {name: fields[name] for name in ("text", "ids", "position", "instead")}
-        pane.why = explaining.explain(loaded, job, token=token, **parts)
-        prefix = explaining.prefix_of(loaded, fields["text"], fields["ids"], fields["position"])
-        explaining.measure_heads(loaded, job, pane.why, prefix)
+        pane, prediction = client.panes[fields["pane"]], self._prediction(job, client, fields)
+        parts = {"token": fields["token"], "rank": fields["rank"], "instead": fields["instead"]}
+        pane.why = explaining.explain(job, prediction, **parts)
+        explaining.measure_heads(job, pane.why, prediction)
 
-    def _without(self, job: Job, _client: Client, fields: dict[str, Any]) -> None:
-        loaded = self._decoder(job, fields)
-        parts = {name: fields[name] for name in ("text", "ids", "position", "off", "write")}
-        explaining.without(loaded, job, **parts)
+    def _without(self, job: Job, client: Client, fields: dict[str, Any]) -> None:
+        prediction = self._prediction(job, client, fields)
+        explaining.without(job, prediction, off=fields["off"], write=fields["write"])
+
+    def _prediction(self, job: Job, client: Client, fields: dict[str, Any]) -> Prediction:
+        loaded, look = self._loaded(job, fields), client.panes[fields["pane"]].look
+        written = None if look is None else look.passages[0]
+        parts = (fields["text"], fields["ids"], fields["position"])
+        return prediction_of(loaded, *parts, written)
 
     def _map(self, job: Job, client: Client, fields: dict[str, Any]) -> None:
         thing, pane = self._thing(job, fields["model"]), client.panes[fields["pane"]]
@@ -195,20 +229,26 @@ class Requests:
             long = mapping.read_long(thing, fields["model"], fields["text"], job)
             pane.long, pane.model = long, fields["model"]
             self._keep_within_limit(client, fields["pane"])
-        mapping.show_map(long, job, fields["head"])
+        mapping.show_map(long, job, fields["head"], self._tiles_wanted(fields["model"]))
 
     def _tile(self, job: Job, client: Client, fields: dict[str, Any]) -> None:
         long = client.panes[fields["pane"]].long
         mapping.send_tile(long, job, map=fields["map"], place=fields["place"])
 
     def _small_maps(self, job: Job, client: Client, fields: dict[str, Any]) -> None:
-        mapping.send_small_maps(client.panes[fields["pane"]].long, job)
+        long = client.panes[fields["pane"]].long
+        wanted = self._tiles_wanted(self._model_of(client, fields["pane"]))
+        mapping.send_small_maps(long, job, wanted)
+
+    def _tiles_wanted(self, model: str) -> Callable[[], bool]:
+        beside = self.shelf.worker(self.shelf.beside(model))
+        return lambda: beside.busy
 
     def _compare(self, job: Job, client: Client, _fields: dict[str, Any]) -> None:
         send_difference(client.panes[0], client.panes[1], job)
 
     def _roles(self, job: Job, _client: Client, fields: dict[str, Any]) -> None:
-        roles.send_roles(self._decoder(job, fields), job, measure=fields["measure"])
+        roles.send_roles(self._loaded(job, fields), job, measure=fields["measure"])
 
     def _save(self, job: Job, client: Client, fields: dict[str, Any]) -> None:
         pane = client.panes[fields["pane"]]
@@ -229,13 +269,3 @@ STOPPED = (
     "load",
     "save",
 )
-
-
-def _ranked(pane: Pane, position: int, rank: int) -> int:
-    """The token of a rank in the distribution that a page shows."""
-    if pane.logits is None or position >= len(pane.logits.ids):
-        raise InputError("this page shows no such prediction any more.")
-    ids = pane.logits.ids[position].tolist()
-    if rank >= len(ids):
-        raise InputError(f"only the {len(ids)} likeliest tokens are shown.")
-    return int(ids[rank])

@@ -12,7 +12,7 @@ from clearhead.arguments import about, shown
 from clearhead.checkpoints.load import Loaded, load
 from clearhead.checkpoints.store.hub import is_hub_id
 from clearhead.checkpoints.store.model_store import ModelStore
-from clearhead.errors import InputError, UnreadWarning
+from clearhead.errors import ClearheadError, InputError, UnreadWarning
 from clearhead.studio.worker import Worker
 from clearhead.trace.seen import Seen
 from clearhead.trace.trace_file import open_trace
@@ -37,6 +37,7 @@ class Shelf:
         self._workers: dict[str, Worker] = {}
         self._lock = threading.Lock()
         self._given: list[str] = []
+        self._owners: dict[str, object] = {}  # of what was dropped on a page: for that page alone
         for one in given:
             self._offer(one)
         for name in self.store.catalogue:
@@ -68,10 +69,33 @@ class Shelf:
             return True
         return isinstance(source, str) and is_hub_id(source)
 
-    def described(self) -> list[dict[str, Any]]:
+    def offer_to(self, owner: object, name: str, path: Path) -> str:
+        """Offer a trace to one page alone; its name from now on."""
+        name = _name(Path(name or "dropped"), [*self._sources, *self._things])
+        with self._lock:
+            self._sources[name], self._owners[name] = path, owner
+        return name
+
+    def is_for(self, owner: object, name: str) -> bool:
+        """False for what was dropped on another page."""
+        return self._owners.get(name, owner) is owner
+
+    def take_back(self, owner: object) -> None:
+        """Let go of what a page has dropped."""
+        for name in [name for name, one in list(self._owners.items()) if one is owner]:
+            with self._lock:
+                workers = [self._workers.pop(one, None) for one in (name, _beside(name))]
+                self._things.pop(name, None)
+                self._sources.pop(name, None)
+                del self._owners[name]
+            for worker in workers:
+                if worker is not None:
+                    worker.stop()
+
+    def described(self, owner: object = None) -> list[dict[str, Any]]:
         """Every model with its size, and whether it is here and loaded."""
         names = dict.fromkeys([*self._given, *self._sources])
-        return [self._described(name) for name in names]
+        return [self._described(name) for name in names if self.is_for(owner, name)]
 
     def _described(self, name: str) -> dict[str, Any]:
         thing = self._things.get(name)
@@ -94,6 +118,8 @@ class Shelf:
             path = Path(source)
             kind = "trace" if is_trace(path) else "file"
             found |= {"size": _size(path), "kind": found.get("kind", kind)}
+            if name not in self._owners:
+                found["source"] = visible_text(str(source))
         return found
 
     def loaded(self, name: str) -> Loaded | Seen | None:
@@ -111,6 +137,8 @@ class Shelf:
                 f"{visible_text(name)[:60]} is none of the models of this studio.",
                 hint="clearhead studio MODEL … offers more.",
             )
+        if name in self._owners:
+            return self._dropped(name, Path(source))
         if is_trace(Path(source)):
             thing: Loaded | Seen = open_trace(source)
         else:
@@ -119,6 +147,20 @@ class Shelf:
                 thing = load(source, progress=progress)
         with self._lock:
             return self._things.setdefault(name, thing)
+
+    def _dropped(self, name: str, path: Path) -> Seen:
+        """What a page has dropped; a file that is no trace is not offered any longer."""
+        try:
+            seen = open_trace(path)
+        except ClearheadError as error:
+            owner = self._owners.get(name)
+            self.take_back(owner)
+            text = error.message.replace(str(path), name)
+            raise InputError(text, hint="seen.save writes traces.") from None
+        with self._lock:
+            if name in self._owners:  # otherwise its page has gone meanwhile
+                self._things[name] = seen
+        return seen
 
     def worker(self, name: str) -> Worker:
         """The thread that computes for a model; one for each."""
@@ -131,7 +173,7 @@ class Shelf:
 
     def beside(self, name: str) -> str:
         """The name of a second thread of a model, for what must not wait behind the first."""
-        second = f"{name} beside"
+        second = _beside(name)
         with self._lock:
             offered = name in self._sources or name in self._things
             if offered and second not in self._workers:
@@ -162,6 +204,11 @@ def exists(path: str | Path) -> bool:
 def is_trace(path: Path) -> bool:
     """True for a file that ``seen.save`` wrote, by its ending."""
     return path.suffix == ".trace" and path.is_file()
+
+
+def _beside(name: str) -> str:
+    """The name of the second thread of a model."""
+    return f"{name} beside"
 
 
 def _name(one: Offered, taken: list[str]) -> str:

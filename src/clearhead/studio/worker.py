@@ -79,6 +79,11 @@ class Worker:
             self._changed.notify()
         return True
 
+    @property
+    def busy(self) -> bool:
+        """True while a job runs or waits."""
+        return self._running is not None or bool(self._waiting)
+
     def drop(self, client: Listener, channel: str | None = None) -> None:
         """Cancel the jobs of a client: those of one channel, or all."""
         with self._changed:
@@ -95,6 +100,11 @@ class Worker:
 
     def end(self) -> None:
         """Cancel everything and stop; returns when the thread has ended, or after some seconds."""
+        self.stop()
+        self._thread.join(timeout=10)
+
+    def stop(self) -> None:
+        """Cancel everything; the thread ends once it has seen that."""
         with self._changed:
             self._ending = True
             for client in list(self._waiting):
@@ -102,7 +112,6 @@ class Worker:
             if self._running is not None:
                 self._running.over.set()
             self._changed.notify()
-        self._thread.join(timeout=10)
 
     def _next(self) -> Job | None:
         with self._changed:

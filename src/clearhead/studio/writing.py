@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxtyping import Float
+import numpy as np
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from clearhead.checkpoints.load import Loaded
@@ -31,6 +32,7 @@ from clearhead.studio.worker import Job
 from clearhead.trace.passage import Passage
 from clearhead.views.page.predictions import TEMPERATURES, token_name, vocabulary
 
+RUN = 64  # numbers whose largest is compared first
 LISTED = 12  # tokens of a distribution that are sent while writing
 
 Chosen = Callable[[], dict[str, Any]]
@@ -100,26 +102,46 @@ def described(
 ) -> dict[str, Any]:
     """The likeliest tokens of one row, as the scripts of a page sample from them.
 
-    This runs between two tokens, so it sums in float32 over the vocabulary and sorts nothing.
+    This runs between two tokens: NumPy starts no threads, and sums in float32; nothing is sorted
+    but the few that are listed.
     """
-    row = tokenizer_logits(logits, loaded.tokenizer)[0].float()
-    best = row.topk(min(count + 1, len(row)))
-    kept = best.values[:count]
-    shifted, near = row - best.values[0], kept - best.values[0]
-    ids = best.indices[:count].tolist()
+    row = tokenizer_logits(logits, loaded.tokenizer)[0].float().cpu().numpy()
+    best = largest_places(row, min(count + 1, len(row)))
+    ids, kept = best[:count].tolist(), row[best[:count]]
     return {
         "token": token,
         "ids": ids,
         "names": [token_name(loaded, id) for id in ids],
         "logits": kept.tolist(),
-        "after": float(best.values[count]) if len(best.values) > count else None,
-        "rests": [
-            [one, max(0.0, float((shifted / one).exp().sum() - (near / one).exp().sum()))]
-            for one in temperatures
-        ],
-        "rank": int((row > row[token]).sum()) + 1,
+        "after": float(row[best[count]]) if len(best) > count else None,
+        "rests": [[one, _rest(row, kept, one)] for one in temperatures],
+        "rank": int(np.count_nonzero(row > row[token])) + 1,
         "vocab": vocabulary(loaded),
     }
+
+
+def _rest(
+    row: Float[np.ndarray, " vocab"], kept: Float[np.ndarray, " kept"], temperature: float
+) -> float:
+    """Σ exp((x − largest x) / temperature) over what is not kept."""
+    every, listed = ((part - kept[0]) * np.float32(1 / temperature) for part in (row, kept))
+    return max(0.0, float(np.exp(every, out=every).sum() - np.exp(listed).sum()))
+
+
+def largest_places(numbers: Float[np.ndarray, " many"], count: int) -> Int[np.ndarray, " count"]:
+    """The places of the largest numbers, the largest first; of equal ones the first.
+
+    The count-th largest of the maxima of short runs is no more than the count-th largest number:
+    only what reaches it is sorted.
+    """
+    runs = len(numbers) // RUN
+    if runs < count:
+        return np.argsort(-numbers, kind="stable")[:count]
+    tops = numbers[: runs * RUN].reshape(runs, RUN).max(axis=1)
+    least = np.partition(tops, runs - count)[runs - count]
+    places = np.flatnonzero(numbers >= least)
+    found: Int[np.ndarray, " count"] = places[np.argsort(-numbers[places], kind="stable")[:count]]
+    return found
 
 
 def describe_last(loaded: Loaded, reader: Reader, job: Job, passage: Passage) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -104,13 +104,7 @@ class ExactHead:
         return torch.float64 if far or size > LARGE_SCORE else self.dtype
 
     def _scores(self, rows: Positions, columns: Positions, dtype: torch.dtype) -> Tensor:
-        query = rows.of(self.query).to(dtype) * self.scale
-        key = columns.of(self.key).to(dtype)
-        if dtype == torch.float64:  # the same bits wherever and however the record lies in memory
-            query, key = (_fresh(part) for part in (query, key))
-        scores = query @ key.T
-        if self.softcap is not None:
-            scores.div_(self.softcap).tanh_().mul_(self.softcap)
+        scores = self._products(rows, columns, dtype)
         for part, rule in (("bias", self.rules.bias), ("mask", self.rules.visible)):
             for where, run in _runs(rows, columns):
                 spelled = rule(self.batch, run.run, columns.run)
@@ -122,6 +116,17 @@ class ExactHead:
                     scores[where] = _added(scores[where], spelled, self.dtype)
                 else:
                     scores[where].masked_fill_(~spelled, -torch.inf)
+        return scores
+
+    def _products(self, rows: Positions, columns: Positions, dtype: torch.dtype) -> Tensor:
+        """Scaled and capped scores."""
+        query = rows.of(self.query).to(dtype) * self.scale
+        key = columns.of(self.key).to(dtype)
+        if dtype == torch.float64:  # the same bits wherever and however the record lies in memory
+            query, key = (_fresh(part) for part in (query, key))
+        scores = query @ key.T
+        if self.softcap is not None:
+            scores.div_(self.softcap).tanh_().mul_(self.softcap)
         return scores
 
     def logsums(self, rows: Positions) -> Float[Tensor, " rows"]:
@@ -171,17 +176,7 @@ class ExactHead:
         """The softmax of whole rows straight from the formula, in float64."""
         reached = self.reach(rows.run)
         scores = self._scores(rows, Positions(reached), torch.float64)
-        if self.sink is not None:
-            sink = self.sink.double().expand(len(scores), 1)
-            weights = torch.softmax(torch.cat([scores, sink], dim=1), dim=1)[:, :-1]
-        elif scores.shape[1] == 0:
-            weights = scores
-        else:
-            weights = torch.softmax(scores, dim=1).nan_to_num(0.0)
-        beyond = self.key.shape[0] - reached.stop
-        unknown = rows.of(self.logsum).isnan()[:, None].to(weights.device)
-        weights = functional.pad(weights, (reached.start, beyond))
-        return weights.masked_fill(unknown, torch.nan)  # as in the model
+        return _softmax([self], scores[None], rows, reached)[0]
 
     def reach(self, rows: range) -> range:
         """Keys outside of which these rows see nothing, as far as the rules tell at once."""
@@ -199,6 +194,45 @@ class ExactHead:
         reached = self.reach(rows.run)
         for first in range(reached.start, reached.stop, BLOCK_COLUMNS):
             yield range(first, min(first + BLOCK_COLUMNS, reached.stop))
+
+
+def plain_of_heads(
+    heads: Sequence[ExactHead], rows: Positions
+) -> Float[Tensor, "head rows key"] | None:
+    """``plain`` of several heads of a record, number for number, with all but the products done
+    at once: of a short text that is a third of the time. None if a bias is added to the scores."""
+    first = heads[0]
+    if any(piece.bias is not None for piece in first.rules.pieces):
+        return None
+    reached = Positions(first.reach(rows.run))
+    scores = torch.stack([head._products(rows, reached, torch.float64) for head in heads])
+    for where, run in _runs(rows, reached):
+        seen = first.rules.visible(first.batch, run.run, reached.run)
+        if seen is not None:
+            seen = run.within(seen, 1).to(scores.device)
+            seen = seen[[head.head for head in heads]] if len(seen) > 1 else seen
+            scores[:, where].masked_fill_(~seen, -torch.inf)
+    return _softmax(heads, scores, rows, reached.run)
+
+
+def _softmax(
+    heads: Sequence[ExactHead],
+    scores: Float[Tensor, "head rows reached"],
+    rows: Positions,
+    reached: range,
+) -> Float[Tensor, "head rows key"]:
+    """The weights of whole rows from their scores on the keys that they reach."""
+    sinks = [head.sink for head in heads if head.sink is not None]
+    if sinks:
+        sink = torch.stack(sinks).double()[:, None, None].expand(-1, scores.shape[1], 1)
+        weights = torch.softmax(torch.cat([scores, sink], dim=2), dim=2)[:, :, :-1]
+    elif scores.shape[2] == 0:
+        weights = scores
+    else:
+        weights = torch.softmax(scores, dim=2).nan_to_num(0.0)
+    weights = functional.pad(weights, (reached.start, heads[0].key.shape[0] - reached.stop))
+    unknown = torch.stack([rows.of(head.logsum).isnan() for head in heads]).to(weights.device)
+    return weights.masked_fill(unknown[:, :, None], torch.nan)  # as in the model
 
 
 def _added(scores: Tensor, numbers: Tensor, dtype: torch.dtype) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 from clearhead.arguments import one_of, whole_number
 from clearhead.errors import InputError
 from clearhead.trace.cost import LIMIT, VIEWS, Cost, Limit, View, check_limit, cost_of
-from clearhead.trace.exact import BLOCK_COLUMNS, BLOCK_ROWS, ExactHead, Positions
+from clearhead.trace.exact import BLOCK_COLUMNS, BLOCK_ROWS, ExactHead, Positions, plain_of_heads
 from clearhead.trace.head_name import pick_heads
 from clearhead.trace.passage import Passage
 from clearhead.trace.pooled_map import POOLS, Cells, Pool, PooledMap, pooled
@@ -116,7 +116,8 @@ class HeadView:
             some = row_places.part(part)
             tile[number, part] = head.weights(some, column_places, precise=True)
 
-        self._share(fill, row_places, step)
+        if not self._filled_at_once(tile, row_places, column_places):
+            self._share(fill, row_places, step)
         if is_single(columns):
             tile = tile[:, :, 0]
         if is_single(rows):
@@ -250,6 +251,22 @@ class HeadView:
         self._share(fill, places, BLOCK_ROWS)
         result = totals.to(self._dtype)
         return self._shown(result[:, 0] if is_single(rows) else result)
+
+    def _filled_at_once(self, tile: Tensor, rows: Positions, columns: Positions) -> bool:
+        """Write the weights of several heads of a short text; False if they are to be shared."""
+        numbers = len(rows) * self.record.key.shape[2]
+        if numbers > SMALL or len(self.places) < 2:
+            return False
+        done = []
+
+        def fill(heads: list[ExactHead]) -> None:
+            whole = plain_of_heads(heads, rows)
+            if whole is not None:
+                tile.copy_(columns.within(whole[..., columns.run.start : columns.run.stop], 2))
+                done.append(True)
+
+        run_in_threads(fill, [list(self._exact())], tile.device, small=True)
+        return bool(done)
 
     def _share(
         self,

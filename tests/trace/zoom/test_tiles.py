@@ -26,7 +26,7 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several levels of several tiles, with a pyramid, in a map of a few dozen tokens."""
     monkeypatch.setattr(grid, "TILE", 16)
     monkeypatch.setattr(pyramid, "QUICK", 0)
-    monkeypatch.setattr(pyramid, "STEP_ROWS", 16)
+    monkeypatch.setattr(pyramid, "STEP_WEIGHTS", 1024)
     monkeypatch.setattr(tiles_module, "SORTED_ROWS", 4)
 
 

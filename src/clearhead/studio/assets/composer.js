@@ -1,6 +1,9 @@
 // One side of the page: a text, a model, and the look at it, anew after every pause in typing.
 
 const PAUSE = 150; // milliseconds without a key
+const LONGEST_TEXT = 1000000; // characters
+const LARGEST_TRACE = 1e9; // bytes
+const PIECE = 399999; // of a trace; divisible by three, as base64 is
 
 class Pane {
   constructor(studio, number, start) {
@@ -120,10 +123,11 @@ class Pane {
   fail({ text, hint }) {
     this.say(hint ? `${text} ${hint}` : text);
     this.status.classList.add("bad");
-    this.studio.models();
+    this.studio.models(() => (this.field.disabled = this.models.kind === "trace"));
   }
 
   stop() {
+    this.sending = null;
     this.studio.connection.ask("stop", { pane: this.number });
     this.say("Stopped.");
   }
@@ -225,15 +229,63 @@ class Pane {
     }
   }
 
-  // A text file can be dropped on the text.
+  // A text file or a trace can be dropped on the text.
   listenForFiles(target) {
-    target.addEventListener("dragover", (event) => event.preventDefault());
-    target.addEventListener("drop", async (event) => {
-      const file = event.dataTransfer.files[0];
-      if (!file) return;
+    const over = (on) => (event) => {
       event.preventDefault();
-      if (file.size > 400000) this.fail({ text: `${file.name} has ${megabytes(file.size)}; a text of up to 0.4 MB can be opened.` });
-      else this.setText(await file.text());
+      target.classList.toggle("over", on);
+    };
+    target.addEventListener("dragover", over(true));
+    target.addEventListener("dragleave", over(false));
+    target.addEventListener("drop", (event) => {
+      over(false)(event);
+      const file = event.dataTransfer.files[0];
+      if (file) this.open(file);
     });
   }
+
+  async open(file) {
+    if (/\.(trace|safetensors)$/i.test(file.name)) return this.openTrace(file);
+    if (file.size > 4 * LONGEST_TEXT) return this.tooLong(file.name, file.size);
+    const text = await file.text();
+    if (text.length > LONGEST_TEXT) return this.tooLong(file.name, file.size);
+    if (text.includes("\0")) return this.fail({ text: `${shortened(file.name, 40)} is no text.`, hint: "Texts and traces (.trace) can be dropped here." });
+    if (this.models.kind === "trace") this.setModel(this.studio.firstModel);
+    this.setText(text);
+  }
+
+  tooLong(name, size) {
+    this.fail({ text: `${shortened(name, 40)} has ${megabytes(size)}; a text of up to ${LONGEST_TEXT.toLocaleString("en")} characters can be opened.` });
+  }
+
+  // A trace goes to the server in pieces, and is there as long as this page is open.
+  openTrace(file) {
+    if (file.size > LARGEST_TRACE) return this.fail({ text: `${shortened(file.name, 40)} has ${megabytes(file.size)}; a trace of up to ${megabytes(LARGEST_TRACE)} can be dropped here.`, hint: "clearhead studio run.trace opens one of any size." });
+    this.sending = file;
+    this.sendPiece(file, 0);
+  }
+
+  async sendPiece(file, first) {
+    const data = await base64Of(file.slice(first, first + PIECE));
+    if (this.sending !== file) return;
+    this.studio.connection.ask("drop", { name: file.name, size: file.size, first, data }, (message) => {
+      if (message.kind !== "dropped") return this.heard(message);
+      if (message.model) {
+        this.sending = null;
+        this.studio.models(() => this.setModel(message.model));
+      } else if (this.sending === file) {
+        this.heard({ kind: "progress", done: message.come, total: file.size, what: `opening ${shortened(file.name, 40)}` });
+        this.sendPiece(file, message.come);
+      }
+    });
+  }
+}
+
+function base64Of(blob) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(blob);
+  });
 }

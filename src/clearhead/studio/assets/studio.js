@@ -102,6 +102,7 @@ class Studio {
 
   models(then = null) {
     this.connection.ask("models", {}, ({ models, first }) => {
+      this.firstModel = first;
       for (const pane of this.panes) {
         if (!models.some((one) => one.name === pane.model)) pane.model = first;
         pane.models.fill(models);

@@ -3,24 +3,39 @@
 const FILES = [["html", "Page"], ["svg", "SVG"], ["png", "PNG"], ["csv", "CSV"], ["json", "JSON"]];
 const inPython = (text) => JSON.stringify(text);
 
-function pythonOf(pane) {
+// The lines for one side; names of the second have a 2 behind them.
+function pythonOf(pane, model, number = "") {
   const view = pane.view?.state() ?? {};
-  const lines = ["import clearhead as ch", "", `loaded = ch.load(${inPython(pane.model)})`];
   const text = inPython(pane.text);
-  lines.push(`look = ch.look(loaded, ${text}, word=${view.word ?? 0}${view.head && !view.head.startsWith("all") ? `, head=${inPython(view.head)}` : ""})`, "look");
-  const { ids, settings, seed } = pane.writer;
-  if (ids.length) {
-    const options = [`max_tokens=${ids.length}`, `temperature=${settings.temperature}`, settings.topK && `top_k=${settings.topK}`, settings.topP < 1 && `top_p=${settings.topP}`, `seed=${seed}`].filter(Boolean);
-    lines.push("", `for event in ch.generate(loaded, ${text}, ${options.join(", ")}):`, '    print(event.text, end="")');
-  }
-  if (pane.why.shown) {
-    const { token, position, found, off } = pane.why;
-    const ids_ = pane.meta?.tokens?.ids.slice(0, position + 1) ?? [];
-    lines.push("", `ids = ${JSON.stringify(ids_)}  # the text up to there`, `why = ch.why(loaded, ids, ${token})  # ${found.token.name}`, "why");
-    const changes = [...off.values()].map(({ head, source }) => `ch.ablate(loaded, ${inPython(head)}${source === undefined ? "" : `, source=${source}, query=${position}`})`);
-    if (changes.length) lines.push("", `with ${changes.join(", ")}:`, "    print(ch.why(loaded, ids, effects=False).token)  # what it says now");
-  }
-  return lines.join("\n");
+  const head = view.head && !view.head.startsWith("all") ? `, head=${inPython(view.head)}` : "";
+  if (model?.kind === "trace") return [`seen${number} = ch.open_trace(${inPython(model.source ?? model.name)})`, `look${number} = ch.look(seen${number}, word=${view.word ?? 0}${head})`, `look${number}`];
+  const loaded = `loaded${number}`;
+  const lines = [`${loaded} = ch.load(${inPython(model?.source ?? pane.model)})`, `look${number} = ch.look(${loaded}, ${text}, word=${view.word ?? 0}${head})`, `look${number}`];
+  return [...lines, ...pythonOfWriting(pane.writer, loaded, text), ...pythonOfWhy(pane.why, loaded)];
+}
+
+// Another way, or settings that changed meanwhile, come from no seed: then it is the tokens.
+function pythonOfWriting({ ids, settings, seed, plain, running }, loaded, text) {
+  if (!ids.length) return [];
+  if (!plain || running) return ["", `written = ${JSON.stringify(ids)}  # with other ways taken, or settings changed`, `print(${loaded}.tokenizer.decode(written))`];
+  const options = [`max_tokens=${ids.length}`, `temperature=${settings.temperature}`, `top_k=${settings.topK ?? "None"}`, `top_p=${settings.topP < 1 ? settings.topP : "None"}`, `seed=${seed}`];
+  return ["", `for event in ch.generate(${loaded}, ${text}, ${options.join(", ")}):`, '    print(event.text, end="")'];
+}
+
+function pythonOfWhy(why, loaded) {
+  if (!why.shown) return [];
+  const { text, source, position } = why.found.python;
+  const more = `${position === undefined ? "" : `, position=${position}`}${source === undefined ? "" : `, source=${inPython(source)}`}`;
+  const lines = ["", `text = ${JSON.stringify(text)}  # up to there`, `why = ch.why(${loaded}, text, ${why.token}${more})  # ${inPython(why.found.token.name)}`, "why"];
+  const changes = [...why.off.values()].map(({ head, source: from }) => `ch.ablate(${loaded}, ${inPython(head)}${from === undefined ? "" : `, source=${from}, query=${why.position}`})`);
+  if (changes.length) lines.push("", `with ${changes.join(", ")}:`, `    print(ch.why(${loaded}, text, effects=False${more}).token)  # what it says now`);
+  return lines;
+}
+
+function pythonOfStudio({ panes }) {
+  const [first, second] = panes.map((pane, place) => pythonOf(pane, pane.models.models.get(pane.model), place ? "2" : ""));
+  const both = second ? ["", ...second, "", "ch.diff(look, look2)"] : [];
+  return ["import clearhead as ch", "", ...first, ...both].join("\n");
 }
 
 class Taking {
@@ -41,7 +56,7 @@ class Taking {
   toggle(open = this.panel.hidden) {
     this.panel.hidden = !open;
     this.button.setAttribute("aria-expanded", `${open}`);
-    if (open) this.code.textContent = pythonOf(this.studio.panes[0]);
+    if (open) this.code.textContent = pythonOfStudio(this.studio);
   }
 
   async copyAddress(link) {

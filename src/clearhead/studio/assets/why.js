@@ -126,11 +126,16 @@ class WhyPanel {
 
   // One edge: what the head takes from one word, which can be switched off alone.
   edge(head, word, column, part, weight) {
-    const source = this.found.columns[column][1];
+    const source = this.columnsOf(head)[column][1];
     const key = `${head}<${source.at(-1)}`;
     const label = `${word}, ${signedPart(part)}, weight ${two(weight ?? 0)}: switch off what ${head} takes from it`;
     const on = this.off.has(key);
     return make("button", { class: "edge", "aria-pressed": `${on}`, "aria-label": label, title: label, "data-off": key, onclick: () => this.flip(key, { head, source: source.at(-1), name: `${head} ← ${word}` }) }, make("bdi", {}, shortened(word, 14)), ` ${signedPart(part)}`);
+  }
+
+  // The words that a head reads: of cross-attention, those of the source.
+  columnsOf(head) {
+    return head.startsWith("C") ? this.found.source_columns : this.found.columns;
   }
 
   toggle(key, what, label) {
@@ -170,7 +175,7 @@ class WhyPanel {
 
   // The word of an edge that came out of an address as a number.
   name({ head, source, name }) {
-    const word = this.found.columns.find(([, tokens]) => tokens.includes(source));
+    const word = source === undefined ? null : this.columnsOf(head).find(([, tokens]) => tokens.includes(source));
     return word ? `${head} ← ${word[0]}` : name;
   }
 

@@ -52,6 +52,7 @@ class Writer {
     };
     input.addEventListener("input", () => {
       set();
+      this.plain = this.plain && !this.tokens.length;
       if (this.running) this.pane.studio.connection.ask("settings", { pane: this.pane.number, settings: this.asked() });
       this.showDetail();
       this.pane.studio.changed(this.pane);
@@ -74,6 +75,7 @@ class Writer {
 
   write(from = this.ids) {
     if (!this.pane.text.trim()) return;
+    this.plain = !from.length; // one seed and its settings give this text
     this.given = this.tokens.length ? [] : this.given;
     const fields = { ...this.pane.about, ids: from, settings: this.asked(), count: 40, seed: this.seed };
     this.began = performance.now();

@@ -21,7 +21,7 @@ from clearhead.trace.zoom.pooling import PENDING, pooled_cells
 
 MOST_CELLS = 4096  # on a side of the lowest level
 QUICK = 3  # the highest level whose tiles are always computed on demand
-STEP_ROWS = 512  # queries that one step computes, at least
+STEP_WEIGHTS = 1 << 23  # that one step computes: who waits for a tile does not wait long for it
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ class Pyramid:
         self._heads, self._grid = heads, grid
         least = (-(-max(grid.rows, grid.columns) // MOST_CELLS) - 1).bit_length()
         self.base = max(QUICK + 1, least)
-        self._side = max(1, STEP_ROWS >> self.base)  # rows of cells in a step
+        self._side = max(
+            1, STEP_WEIGHTS // max(1, grid.columns) >> self.base
+        )  # rows of cells in a step
         self._steps = -(-grid.cells(self.base)[0] // self._side) if self.needed else 0
         self._done: set[int] = set()
         self._cells: Tensor | None = None
@@ -58,6 +60,11 @@ class Pyramid:
     def complete(self) -> bool:
         """True if nothing is left to compute."""
         return len(self._done) == self._steps
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the cells."""
+        return 0 if self._cells is None else self._cells.nbytes
 
     @property
     def cells(self) -> Float[Tensor, "row column"]:

@@ -111,6 +111,11 @@ class Tiles:
         with self._lock:
             return sum(_bytes(tile) for tile in self._kept.values())
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the tiles that are kept, and of the pyramid."""
+        return self.cached_bytes + self.pyramid.nbytes
+
     def build(self) -> Generator[Progress, None, None]:
         """Compute the pyramid step by step; for 2,048 tokens or fewer there is none.
 

@@ -48,6 +48,10 @@ class Blocks:
         self.by_name[name] = Block(text, "deflate" if deflated else "raw")
         return name
 
+    def add_later(self, name: str, make: Callable[[], bytes]) -> str:
+        """A block that deflate does not make smaller; a live page makes it when asked."""
+        return self.add(name, make(), deflated=False)
+
     def add_all(self, makers: Mapping[str, Callable[[], bytes]]) -> None:
         """Make and pack several blocks, on as many threads as torch has: deflate takes its time."""
         with ThreadPoolExecutor(max(1, torch.get_num_threads())) as pool:

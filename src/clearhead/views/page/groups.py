@@ -223,11 +223,16 @@ def _no_map(layer: Layer) -> Tensor:
 def _pool_into(small: Tensor, weights: Tensor, rows: range, layer: Layer) -> None:
     """The largest weight in each cell of the small maps, for some of the layer's rows."""
     whole = pad(weights, (0, len(layer.columns) - weights.shape[2]))
+    if small.shape[1:] == (len(layer.rows), len(layer.columns)):  # a cell for each weight
+        part = small[:, rows.start : rows.stop]
+        torch.maximum(part, whole, out=part)
+        return
     columns = adaptive_max_pool1d(whole, small.shape[2])
     cells = np.array([row * small.shape[1] // len(layer.rows) for row in rows])
-    for cell in np.unique(cells).tolist():
-        largest = columns[:, torch.from_numpy(cells == cell)].amax(dim=1)
-        small[:, cell] = torch.maximum(small[:, cell], largest)
+    first, starts = np.unique(cells, return_index=True)  # rows of one cell follow on each other
+    largest = torch.from_numpy(np.maximum.reduceat(columns.numpy(), starts, axis=1))
+    part = small[:, first[0] : first[-1] + 1]
+    torch.maximum(part, largest, out=part)
 
 
 def _row_runs(layer: Layer) -> Iterator[slice]:

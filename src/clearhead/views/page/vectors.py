@@ -6,6 +6,7 @@ first, then the rest of its layer, then other layers. ``page/steps.js`` is the r
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,17 +72,10 @@ def _reproducible(record: LayerRecord) -> bool:
 
 
 def _add_group(blocks: Blocks, view: HeadView, group: int, band: Band) -> dict[str, dict[str, Any]]:
-    record, batch, size = view.record, view.batch, _group_size(view.record)
-    heads = slice(group * size, (group + 1) * size)
+    record, size = view.record, _group_size(view.record)
     assert record.value is not None
-    parts = [
-        record.query[batch, heads], record.key[batch, group], record.value[batch, group],
-        record.logsum[batch, heads],
-    ]  # fmt: skip
-    arrays = [part.detach().float().cpu().numpy().ravel() for part in parts]
-    arrays += [np.asarray(side, dtype=np.float32) for side in band]
     name = f"vectors-{record.facts.name}-{group}"
-    blocks.add(name, np.concatenate(arrays).astype("<f4").tobytes(), deflated=False)
+    blocks.add_later(name, partial(_vector_bytes, view, group, band))
     return {
         f"{record.facts.name}H{record.head_numbers[group * size + place]}": {
             "block": name,
@@ -94,3 +88,16 @@ def _add_group(blocks: Blocks, view: HeadView, group: int, band: Band) -> dict[s
         }
         for place in range(size)
     }
+
+
+def _vector_bytes(view: HeadView, group: int, band: Band) -> bytes:
+    record, batch, size = view.record, view.batch, _group_size(view.record)
+    heads = slice(group * size, (group + 1) * size)
+    assert record.value is not None
+    parts = [
+        record.query[batch, heads], record.key[batch, group], record.value[batch, group],
+        record.logsum[batch, heads],
+    ]  # fmt: skip
+    arrays = [part.detach().float().cpu().numpy().ravel() for part in parts]
+    arrays += [np.asarray(side, dtype=np.float32) for side in band]
+    return np.concatenate(arrays).astype("<f4").tobytes()

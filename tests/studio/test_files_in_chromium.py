@@ -1,0 +1,135 @@
+"""Files that are dropped on the live page, models that are fetched, and the lines for Python."""
+
+import base64
+import contextlib
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import clearhead as ch
+from clearhead.explain.make_look import make_look
+from tests.shared.explain_models import decoder
+from tests.studio.heard import TEXT, serving
+from tests.studio.test_in_chromium import SECONDS, opened
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+FILE = """([name, data]) => {
+  const dropped = new DataTransfer();
+  const bytes = Uint8Array.from(atob(data), (one) => one.charCodeAt(0));
+  dropped.items.add(new File([bytes], name));
+  return dropped;
+}"""
+
+
+def drop(page: Any, name: str, data: bytes) -> None:
+    dropped = page.evaluate_handle(FILE, [name, base64.b64encode(data).decode()])
+    page.dispatch_event(".composer", "drop", {"dataTransfer": dropped})
+
+
+def test_a_text_and_a_trace_are_dropped(tmp_path: Path) -> None:
+    seen = make_look(decoder(), "the door opened their minds").seen
+    trace = seen.save(tmp_path / "run.trace").read_bytes()
+    with serving() as studio, opened(studio) as page:
+        drop(page, "book.txt", b"their minds and the door")
+        page.wait_for_selector(".sentence .word:text('minds')", timeout=SECONDS)
+        drop(page, "<b>run.trace", trace)
+        page.wait_for_selector(".sentence .word:text('opened')", timeout=SECONDS)
+        assert page.get_by_label("Model", exact=True).input_value() == "<b>run.trace"
+        assert page.get_by_label("Text", exact=True).is_disabled()
+        drop(page, "bad.trace", trace[:-9])
+        page.wait_for_selector(".status.bad", timeout=SECONDS)
+        assert "bad.trace" in page.locator(".status").inner_text()
+        drop(page, "large.txt", b"a " * 600_000)
+        page.get_by_text("up to 1,000,000 characters").wait_for(timeout=SECONDS)
+        page.wait_for_function("() => !document.querySelector('textarea').disabled")
+        drop(page, "book.txt", b"the students opened")
+        page.wait_for_selector(".sentence .word:text('students')", timeout=SECONDS)
+
+
+def run_lines(page: Any) -> dict[str, Any]:
+    """What the lines that the page shows make, and print, when they are executed."""
+    if page.locator(".python").is_hidden():
+        page.get_by_role("button", name="Take it along").click()
+    code = page.locator(".python").inner_text().replace('ch.load("tiny")', "decoder()")
+    made: dict[str, Any] = {"decoder": decoder}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, made)
+    page.get_by_role("button", name="Take it along").click()
+    return made | {"printed": printed.getvalue()}
+
+
+def test_the_lines_for_python_give_what_is_shown() -> None:
+    with serving() as studio, opened(studio, f"#model=tiny&text={TEXT}&t=0.6&k=9&seed=5") as page:
+        page.get_by_role("button", name="Write on").click()
+        page.wait_for_selector(".writing[data-ended]", timeout=SECONDS)
+        made = run_lines(page)
+        assert made["printed"] == page.evaluate("studio.studio.panes[0].writer.tokens.map("
+                                                "(one) => one.text).join('')")  # fmt: skip
+        page.locator(".predictions .ask").nth(1).click()
+        page.wait_for_selector(".why-live[data-ready]", timeout=SECONDS)
+        page.locator(".why-heads input").first.focus()
+        page.keyboard.press("Space")
+        page.wait_for_selector(".why-live[data-measured]", timeout=SECONDS)
+        made, shown = run_lines(page), page.evaluate("studio.studio.panes[0].why.found")
+        assert made["why"].token.id == shown["token"]["id"]
+        assert made["why"].total == pytest.approx(shown["total"], rel=1e-4)
+        view = page.evaluate("studio.studio.panes[0].view.state()")
+        assert made["look"].chosen_word == view["word"]
+        page.get_by_role("button", name="Compare").click()
+        page.wait_for_selector(".comparison[data-ready]", timeout=SECONDS)
+        second = page.get_by_label("Second text", exact=True)
+        second.fill("their minds and the door")
+        page.wait_for_selector(".pane:nth-child(2) .word:text('minds')", timeout=SECONDS)
+        assert run_lines(page)["look2"].text == "their minds and the door"
+
+
+def test_why_of_a_translator_and_its_lines() -> None:
+    """An encoder-decoder: a head of cross-attention is switched off, and says something else."""
+    address = "#model=dates&text=3rd of March 2021"
+    with serving(ch.load("dates")) as studio, opened(studio, address) as page:
+        page.locator(".predictions .ask").first.click()
+        page.wait_for_selector(".why-live[data-ready]", timeout=SECONDS)
+        page.get_by_label("Switch C0H0 off").focus()
+        page.keyboard.press("Space")
+        page.wait_for_selector(".why-live[data-measured]", timeout=SECONDS)
+        rows = page.locator(".without tbody tr")
+        assert rows.count() >= 5
+        made, shown = run_lines(page), page.evaluate("studio.studio.panes[0].why.found")
+        assert made["why"].total == pytest.approx(shown["total"], rel=1e-4)
+        assert "PredictedToken" in made["printed"]
+
+
+def test_roles_are_measured_from_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLEARHEAD_HOME", str(tmp_path))
+    with serving() as studio, opened(studio) as page:
+        page.get_by_role("button", name="Measure the roles of all heads").click()
+        page.wait_for_function("() => /Role of|no role/.test(document.querySelector('.role')"
+                               ".textContent)", timeout=SECONDS)  # fmt: skip
+        assert list((tmp_path / "roles").iterdir())
+
+
+@pytest.mark.download
+def test_a_model_of_the_catalogue_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLEARHEAD_HOME", str(tmp_path))
+    with serving() as studio, opened(studio) as page:
+        picker = page.get_by_label("Model", exact=True)
+        picker.select_option("minilm")
+        question = page.get_by_role("dialog", name="Load minilm?")
+        assert "It is fetched first" in question.inner_text()
+        question.get_by_role("button", name="Cancel").click()
+        assert picker.input_value() == "tiny" and not list(tmp_path.rglob("*.safetensors"))
+        picker.select_option("minilm")
+        question.get_by_role("button", name="Fetch and load").click()
+        page.wait_for_selector(".bar-of-work:not([hidden])", timeout=SECONDS)
+        page.get_by_role("button", name="Stop", exact=True).click()
+        page.get_by_text("Stopped.").wait_for(timeout=SECONDS)
+        page.get_by_label("Text", exact=True).press("End")
+        page.keyboard.type(" a")
+        fetched = "() => studio.studio.panes[0].meta.model === 'minilm'"
+        page.wait_for_function(fetched, timeout=300_000)
