@@ -110,6 +110,23 @@ def test_roles_are_measured_from_the_page(tmp_path: Path, monkeypatch: pytest.Mo
         page.wait_for_function("() => /Role of|no role/.test(document.querySelector('.role')"
                                ".textContent)", timeout=SECONDS)  # fmt: skip
         assert list((tmp_path / "roles").iterdir())
+        known = page.evaluate("studio.studio.panes[0].roles.heads")
+        roles = {one["role"] for found in known.values() for one in found}
+        finder = page.get_by_label("Find heads by role")
+        assert finder.locator("option").count() == len(roles) + 1
+        for role in sorted(roles)[:3]:
+            finder.select_option(role)
+            chosen = page.evaluate("studio.studio.panes[0].view.headName()")
+            assert role in [one["role"] for one in known[chosen]]
+
+
+def test_models_that_only_read_do_not_offer_to_write() -> None:
+    with ch.studio(ch.load("dates"), port=0) as studio, opened(studio) as page:
+        button = page.get_by_role("button", name="Write on")
+        assert button.is_disabled()
+        assert (
+            button.get_attribute("title") == "Only decoders write on; this is an encoder-decoder."
+        )
 
 
 @pytest.mark.download

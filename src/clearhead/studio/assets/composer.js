@@ -62,9 +62,11 @@ class Pane {
   setModel(name) {
     this.model = name;
     this.models.picker.value = name;
+    this.studio.line.textContent = "";
     this.writer.clear();
+    this.writer.allow();
     this.why.close();
-    this.roles = null;
+    this.setRoles(null);
     this.look();
     this.askRoles(false);
   }
@@ -205,10 +207,30 @@ class Pane {
     if (!["decoder", "encoder"].includes(this.models.kind)) return;
     this.studio.connection.ask("roles", { model: this.model, measure }, (message) => {
       if (message.kind !== "roles") return this.heard(message);
-      this.roles = message;
+      this.setRoles(message);
       if (measure) this.say("");
       this.showRole();
     });
+  }
+
+  setRoles(roles) {
+    this.roles = roles;
+    this.finder = this.roleFinder(roles?.heads ?? {});
+  }
+
+  // Heads by role: a choice shows the head for which that role is the strongest one, and else any.
+  roleFinder(heads) {
+    const found = new Map();
+    for (const [name, roles] of Object.entries(heads)) {
+      for (const [place, { role }] of roles.entries()) {
+        if (!found.has(role)) found.set(role, []);
+        found.get(role).push([place, name]);
+      }
+    }
+    const first = (role) => found.get(role).reduce((best, one) => (one[0] < best[0] ? one : best))[1];
+    const options = [...found.keys()].sort().map((role) => make("option", { value: role }, `${role} (${found.get(role).length})`));
+    const picker = make("select", { "aria-label": "Find heads by role", onchange: () => picker.value && this.view.choose(this.view.headNamed(first(picker.value))) }, make("option", { value: "" }, "a role …"), ...options);
+    return make("label", { class: "field role-finder", hidden: !found.size }, "Find a head for ", picker);
   }
 
   showRole() {
@@ -216,13 +238,15 @@ class Pane {
     if (!this.view || !this.roles) return;
     const head = this.view.headName();
     const found = this.roles.heads[head];
+    const finder = this.finder.querySelector("select");
+    if (!found?.some(({ role }) => role === finder.value)) finder.value = "";
     const others = (role) => Object.entries(this.roles.heads).filter(([, roles]) => roles.some((one) => one.role === role)).map(([name]) => name);
     if (found) {
       const parts = found.slice(0, 3).flatMap(({ role, evidence }) => [make("b", {}, role), ` (${evidence}) `]);
       const alike = others(found[0].role).filter((name) => name !== head).slice(0, 6);
       const links = alike.map((name) => make("button", { class: "head-link", onclick: () => this.view.choose(this.view.headNamed(name)) }, name));
-      this.role.replaceChildren(`Role of ${head}: `, ...parts, ...(links.length ? [" Others with it: ", ...links] : []));
-    } else if (this.roles.known) this.role.textContent = `${head} has no role that the measurement could name.`;
+      this.role.replaceChildren(`Role of ${head}: `, ...parts, ...(links.length ? [" Others with it: ", ...links] : []), this.finder);
+    } else if (this.roles.known) this.role.replaceChildren(`${head} has no role that the measurement could name. `, this.finder);
     else {
       const button = make("button", { class: "plain", onclick: () => this.askRoles(true) }, "Measure the roles of all heads");
       this.role.replaceChildren("What a head does in general is not known of this model yet. ", button);

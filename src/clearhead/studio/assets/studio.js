@@ -80,7 +80,7 @@ class Studio {
     const pane = this.addPane({ model: first.model, text: first.text.replace(/\bkids\b(.*)\blions\b/, "lions$1kids"), ...(first.view ? { head: first.view.headName(), word: String(first.view.word) } : {}) });
     pane.models.fill([...first.models.models.values()]);
     pane.look();
-    pane.roles = first.roles;
+    pane.setRoles(first.roles);
   }
 
   opened() {
@@ -104,8 +104,12 @@ class Studio {
     this.connection.ask("models", {}, ({ models, first }) => {
       this.firstModel = first;
       for (const pane of this.panes) {
-        if (!models.some((one) => one.name === pane.model)) pane.model = first;
+        if (!models.some((one) => one.name === pane.model)) {
+          if (pane.model) this.line.textContent = `${shortened(pane.model, 28)} is not here, or not any more: this is ${first}. A dropped trace can be dropped again.`;
+          pane.model = first;
+        }
         pane.models.fill(models);
+        pane.writer.allow();
       }
       then?.();
     });

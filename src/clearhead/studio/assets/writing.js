@@ -61,6 +61,14 @@ class Writer {
     return make("label", { class: "slider" }, make("span", {}, label), input, output);
   }
 
+  // Only decoders write on. Of a file that is not loaded yet, nobody knows.
+  allow() {
+    const { kind } = this.pane.models;
+    const reads = ["encoder", "encoder-decoder", "trace"].includes(kind);
+    this.button.disabled = reads;
+    this.button.title = reads ? `Only decoders write on; this is ${kind === "trace" ? "a trace" : `an ${kind}`}.` : "";
+  }
+
   // The settings as the server takes them.
   asked() {
     const { temperature, topK, topP } = this.settings;
