@@ -29,3 +29,13 @@ def test_messages_hold_no_numbers_that_json_lacks(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="JSON"):
             one.tell("look", 1, number=float("nan"))
     json.dumps({})
+
+
+def test_messages_of_a_burst_come_in_order_and_unpacked() -> None:
+    """The server's thread is woken once for those that it has not taken yet."""
+    with serving() as studio, Talker(studio) as talker:
+        (one,) = studio.requests.clients
+        for number in range(300):
+            one.tell("token", number, bytes(number % 2), index=number)
+        assert [talker.hear()["index"] for _ in range(300)] == [*range(300)]
+        assert talker.line.protocol.extensions == []

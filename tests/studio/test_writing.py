@@ -1,11 +1,15 @@
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import clearhead as ch
 from clearhead.errors import InputError
 from clearhead.generation.session import Session
+from clearhead.generation.token_sampler import SampledToken
+from clearhead.studio import writing
 from clearhead.studio.reading import Reader, whole_passage
 from clearhead.studio.writing import describe_last, largest_places, write
 from clearhead.views.page.predictions import TEMPERATURES
@@ -34,16 +38,66 @@ def test_it_writes_what_generate_writes(settings: dict[str, Any]) -> None:
 
 
 def test_settings_act_on_the_next_token() -> None:
-    now = {"temperature": 1.5}
-    heard = Heard()
-    greedy: list[int] = []
+    heard, asked = Heard(), iter([1.5, 1.5, 0.0, 0.0, 0.0])
 
     def settings() -> dict[str, Any]:
-        return {"temperature": 0.0} if len(heard.of("token")) >= 2 else now
+        return {"temperature": next(asked)}
 
     write(Session(decoder()), job_of(heard), settings, text=TEXT, ids=[], count=5, seed=1)
     greedy = [one["rank"] for one in heard.of("token")][2:]
     assert greedy and set(greedy) == {1}
+
+
+@pytest.mark.parametrize(("step", "gathered"), [(0.001, True), (0.03, False), (1.0, False)])
+def test_fast_tokens_are_told_several_at_once(
+    step: float, gathered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first at once, no later than the next drawing; all of them, in order."""
+    heard, loaded, now = Heard(), decoder(), [0.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr(writing, "time", clock)
+    untold, seen = writing.Untold(loaded, job_of(heard)), []
+    rows = [torch.randn(1, loaded.config.vocab) for _ in range(5)]
+    for place, row in enumerate(rows):
+        untold.add(SampledToken(place, 0.5, ()), "", row, {"temperature": 0.7})
+        now[0] += step
+        seen.append(len(heard.of("token")))
+    untold.tell()
+    found = heard.of("token")
+    assert seen == ([1, 1, 1, 1, 1] if gathered else [1, 2, 3, 4, 5])
+    assert [one["index"] for one in found] == [one["token"] for one in found] == [*range(5)]
+    for one, row in zip(found, rows, strict=True):
+        assert {name: one[name] for name in PLAIN} == plainly(row[0].numpy(), one["token"])
+
+
+PLAIN = ("ids", "logits", "after", "rests", "rank")
+
+
+def plainly(row: Any, token: int) -> dict[str, Any]:
+    """A distribution from all numbers, sorted: bit for bit what is told."""
+    order = sorted(range(len(row)), key=lambda place: (-row[place], place))[: writing.LISTED + 1]
+    ids = order[: writing.LISTED]
+
+    def rest(temperature: float) -> float:
+        scale, top = np.float32(1 / temperature), row[ids[0]]
+        sums = [np.exp((part - top) * scale).sum() for part in (row, row[ids])]
+        return max(0.0, float(sums[0] - sums[1]))
+
+    return {
+        "ids": ids, "logits": row[ids].tolist(), "after": float(row[order[-1]]),
+        "rests": [[one, rest(one)] for one in (0.7, 1.0)],
+        "rank": sum(one > row[token] for one in row) + 1,
+    }  # fmt: skip
+
+
+def test_what_was_written_is_told_before_an_error() -> None:
+    heard, asked = Heard(), iter([{"temperature": 0.0}] * 3 + [{"temperature": -1.0}])
+    with pytest.raises(InputError):
+        write(
+            Session(decoder()), job_of(heard), lambda: next(asked), text=TEXT, ids=[], count=9,
+            seed=1,
+        )  # fmt: skip
+    assert len(heard.of("token")) == 3 and not heard.of("written")
 
 
 def test_going_on_from_written_tokens() -> None:

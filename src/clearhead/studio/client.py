@@ -35,7 +35,9 @@ class Client:
         self.settings: list[dict[str, Any]] = [{} for _ in range(PANES)]
         self.dropped = Dropped()
         self.lock = threading.Lock()
+        self._telling = threading.Lock()
         self._loop = asyncio.get_running_loop()
+        self._told: list[str | bytes] = []  # by other threads; the server's takes them
         self._unsent: deque[str | bytes] = deque()
         self._size = 0
         self._news = asyncio.Event()
@@ -50,16 +52,23 @@ class Client:
         if payload:
             head = text.encode("utf-8")
             message = struct.pack("<I", len(head)) + head + payload
+        with self._telling:
+            self._told.append(message)
+            woken = len(self._told) > 1
+        if woken:  # and it has not come to that yet
+            return
         try:
-            self._loop.call_soon_threadsafe(self._put, message)
+            self._loop.call_soon_threadsafe(self._take)
         except RuntimeError:  # the server has ended meanwhile
             self.open = False
 
-    def _put(self, message: str | bytes) -> None:
+    def _take(self) -> None:
+        with self._telling:
+            told, self._told = self._told, []
         if not self.open:
             return
-        self._unsent.append(message)
-        self._size += len(message)
+        self._unsent.extend(told)
+        self._size += sum(map(len, told))
         if self._size > MOST_UNSENT:
             self.open = False  # a page that stopped reading: nothing more is kept for it
             self._unsent.clear()
@@ -99,7 +108,8 @@ class Client:
                 self._size -= len(message)
                 put = self.socket.send_text if isinstance(message, str) else self.socket.send_bytes
                 try:
-                    await asyncio.wait_for(put(message), PATIENCE)  # type: ignore[arg-type]
+                    async with asyncio.timeout(PATIENCE):  # wait_for would start a task for each
+                        await put(message)  # type: ignore[arg-type]
                 except (TimeoutError, WebSocketDisconnect, RuntimeError, OSError):
                     self.open = False
         await self._close(TOO_SLOW, "this page does not read what it asked for.")

@@ -87,6 +87,7 @@ def make_server(requests: Requests, token: str, host: str, port: int, *, framed:
     guarded = Guard(make_app(requests), token, host, port, framed=framed)
     config = uvicorn.Config(
         guarded, log_level="critical", access_log=False, ws="websockets-sansio",
+        ws_per_message_deflate=False,  # pages are near: packing takes longer
         ws_max_size=LONGEST_MESSAGE + 1000, ws_max_queue=8, server_header=False,
         timeout_graceful_shutdown=2, lifespan="off", limit_concurrency=4 * MOST_CLIENTS,
     )  # fmt: skip

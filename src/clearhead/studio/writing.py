@@ -7,8 +7,10 @@ settings and seed it writes the same text.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -26,16 +28,18 @@ from clearhead.generation.row import Row
 from clearhead.generation.session import Session
 from clearhead.generation.settings import Settings
 from clearhead.generation.token_rules import TokenRules, make_rules
-from clearhead.generation.token_sampler import TokenSampler, tokenizer_logits
+from clearhead.generation.token_sampler import SampledToken, TokenSampler, tokenizer_logits
 from clearhead.studio.reading import Reader
 from clearhead.studio.worker import Job
 from clearhead.trace.passage import Passage
 from clearhead.views.page.predictions import TEMPERATURES, token_name, vocabulary
 
-RUN = 64  # numbers whose largest is compared first
+GROUP = 64  # numbers whose largest is compared first
 LISTED = 12  # tokens of a distribution that are sent while writing
+BETWEEN = 1 / 20  # seconds; tokens that come faster are told several at once
 
 Chosen = Callable[[], dict[str, Any]]
+Logits: TypeAlias = Float[Tensor, "1 vocab"]
 
 
 def write(
@@ -52,19 +56,62 @@ def write(
     rules, ends = rules_of(loaded), end_tokens(loaded)
     runner = session.runner(prompt)
     logits = runner.extend([prompt[runner.length :]])
-    for number in range(count):
-        job.check()
-        asked = settings()
-        sampler = TokenSampler(Settings(**asked), loaded.tokenizer, 0, rules)
-        (found,) = sampler.sample(logits, [row])
-        event = row.append(found.token, found.probability, ())
-        said = distribution(loaded, logits, found.token, asked)
-        job.tell("token", index=number, text=event.text, probability=found.probability, **said)
-        reason = _finished(row, batch, ends)
-        if reason is not None:
-            job.tell("written", reason=reason, rest=row.finish(reason).text)
-            return
-        logits = runner.extend([[found.token]])
+    untold = Untold(loaded, job)
+    try:
+        for _ in range(count):
+            job.check()
+            asked = settings()
+            sampler = TokenSampler(Settings(**asked), loaded.tokenizer, 0, rules)
+            (found,) = sampler.sample(logits, [row])
+            event = row.append(found.token, found.probability, ())
+            untold.add(found, event.text, logits, asked)
+            reason = _finished(row, batch, ends)
+            if reason is not None:
+                untold.tell()
+                job.tell("written", reason=reason, rest=row.finish(reason).text)
+                return
+            logits = runner.extend([[found.token]])
+    finally:  # also before an error is told
+        untold.tell()
+
+
+@dataclass
+class Untold:
+    """Tokens that are written and not told yet.
+
+    A model that writes faster than a page is drawn tells several at once. What it said is described
+    then, too: between two steps of the model, the numbers would have to come into the caches anew.
+    """
+
+    loaded: Loaded
+    job: Job
+    waiting: list[tuple[SampledToken, str, Logits, dict[str, Any]]] = field(default_factory=list)
+    number: int = 0  # of all that were told
+    told: float = -math.inf
+    came: float = -math.inf
+
+    def add(self, found: SampledToken, text: str, logits: Logits, settings: dict[str, Any]) -> None:
+        """Add a token; it waits if the next one, at the pace of the last, comes soon enough."""
+        self.waiting.append((found, text, logits, settings))
+        now = time.monotonic()
+        step, self.came = now - self.came, now
+        if now + step - self.told >= BETWEEN:
+            self.tell()
+            self.told = now
+
+    def tell(self) -> None:
+        """Tell all that wait, unless nobody listens any more."""
+        if self.waiting:
+            self.job.check()
+        waiting, self.waiting = self.waiting, []
+        described = [
+            distribution(self.loaded, logits, found.token, settings)
+            for found, _, logits, settings in waiting
+        ]
+        for (found, text, _, _), said in zip(waiting, described, strict=True):
+            about = {"text": text, "probability": found.probability}
+            self.job.tell("token", index=self.number, **about, **said)
+            self.number += 1
 
 
 def _finished(row: Row, batch: PromptBatch, ends: tuple[int, ...]) -> Any:
@@ -108,37 +155,47 @@ def described(
     row = tokenizer_logits(logits, loaded.tokenizer)[0].float().cpu().numpy()
     best = largest_places(row, min(count + 1, len(row)))
     ids, kept = best[:count].tolist(), row[best[:count]]
+    below = row - kept[0]
     return {
         "token": token,
         "ids": ids,
         "names": [token_name(loaded, id) for id in ids],
         "logits": kept.tolist(),
         "after": float(row[best[count]]) if len(best) > count else None,
-        "rests": [[one, _rest(row, kept, one)] for one in temperatures],
+        "rests": [[one, _rest(below, kept - kept[0], one)] for one in temperatures],
         "rank": int(np.count_nonzero(row > row[token])) + 1,
         "vocab": vocabulary(loaded),
     }
 
 
 def _rest(
-    row: Float[np.ndarray, " vocab"], kept: Float[np.ndarray, " kept"], temperature: float
+    below: Float[np.ndarray, " vocab"], listed: Float[np.ndarray, " listed"], temperature: float
 ) -> float:
-    """Σ exp((x − largest x) / temperature) over what is not kept."""
-    every, listed = ((part - kept[0]) * np.float32(1 / temperature) for part in (row, kept))
-    return max(0.0, float(np.exp(every, out=every).sum() - np.exp(listed).sum()))
+    """Σ exp((x − largest x) / temperature) over what is not listed."""
+    every, few = (_exponentials(part, np.float32(1 / temperature)) for part in (below, listed))
+    return max(0.0, float(every.sum() - few.sum()))
+
+
+def _exponentials(
+    numbers: Float[np.ndarray, " many"], by: np.float32
+) -> Float[np.ndarray, " many"]:
+    scaled = numbers if by == 1 else numbers * by
+    found: Float[np.ndarray, " many"] = np.exp(scaled, out=None if by == 1 else scaled)
+    return found
 
 
 def largest_places(numbers: Float[np.ndarray, " many"], count: int) -> Int[np.ndarray, " count"]:
     """The places of the largest numbers, the largest first; of equal ones the first.
 
-    The count-th largest of the maxima of short runs is no more than the count-th largest number:
-    only what reaches it is sorted.
+    The count-th largest of the maxima of small groups is no more than the count-th largest number:
+    only what reaches it is sorted. A group is a column of ``GROUP`` rows, as NumPy compares whole
+    rows at once.
     """
-    runs = len(numbers) // RUN
-    if runs < count:
+    groups = len(numbers) // GROUP
+    if groups < count:
         return np.argsort(-numbers, kind="stable")[:count]
-    tops = numbers[: runs * RUN].reshape(runs, RUN).max(axis=1)
-    least = np.partition(tops, runs - count)[runs - count]
+    tops = numbers[: groups * GROUP].reshape(GROUP, groups).max(axis=0)
+    least = np.partition(tops, groups - count)[groups - count]
     places = np.flatnonzero(numbers >= least)
     found: Int[np.ndarray, " count"] = places[np.argsort(-numbers[places], kind="stable")[:count]]
     return found
