@@ -118,7 +118,8 @@ class ModuleStack:
     ``begin`` is called for a module whose own code may compute attention step by step; what it
     returns is called when the module ends. ``elsewhere`` hears of modules that run in a context
     which this watch does not belong to. ``whole`` says what observes a module as a whole, after it
-    has run with its arguments; None: nothing does.
+    has run with its arguments; None: nothing does. ``modules``: :func:`modules_of` the model, if
+    that is known.
     """
 
     def __init__(
@@ -129,8 +130,9 @@ class ModuleStack:
         is_here: Callable[[], bool] = lambda: True,
         elsewhere: Callable[[str], None] = lambda _: None,
         whole: Callable[[nn.Module], Callable[..., None] | None] = lambda _: None,
+        modules: list[tuple[str, nn.Module]] | None = None,
     ) -> None:
-        modules = modules_of(model)
+        modules = modules_of(model) if modules is None else modules
         self.attention = _innermost_attention(modules)
         self.forward = 0  # how many times the model was entered from outside
         self.ran: set[str] = set()  # attention modules that ran

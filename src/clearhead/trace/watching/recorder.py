@@ -67,6 +67,7 @@ class Recorder:
         values: bool,
         tokenizer: object,
         runs: int | None = None,
+        modules: list[tuple[str, nn.Module]] | None = None,
     ) -> None:
         self._wanted, self._tokenizer = wanted, tokenizer
         self.open = True
@@ -78,6 +79,7 @@ class Recorder:
             self._is_here,
             self._ran_elsewhere,
             windows_of,
+            modules,
         )
         self._names = LayerNames(self._stack.attention)
         self._runs, self._spill = Runs(runs), Spill()

@@ -80,13 +80,16 @@ def watch(
     ``seen.missed`` and ``seen.coverage``.
     """
     module = _module_of(model)
-    _refuse(module)
+    modules = modules_of(module)
+    _refuse(module, modules)
     if tokenizer is None and not isinstance(model, nn.Module):
         tokenizer = getattr(model, "tokenizer", None)
     values = flag("values", values)
     check_tokenizer(tokenizer)
     keep_freed_memory()
-    recorder = Recorder(module, LayerFilter(layers, heads), values, tokenizer, _checked(runs))
+    recorder = Recorder(
+        module, LayerFilter(layers, heads), values, tokenizer, _checked(runs), modules
+    )
     with ExitStack() as exits:
         exits.callback(recorder.close)
         _open_doors(recorder, exits)
@@ -140,9 +143,9 @@ def _is_compiled(module: nn.Module) -> bool:
     return compiled or "_orig_mod" in module._modules or "_orig_mod" in module.__dict__
 
 
-def _refuse(model: nn.Module) -> None:
+def _refuse(model: nn.Module, modules: list[tuple[str, nn.Module]]) -> None:
     """Refuse what cannot be watched before anything runs."""
-    for path, module in modules_of(model):
+    for path, module in modules:
         if _is_compiled(module):
             where = f" ({path})" if path else ""
             raise InputError(

@@ -42,20 +42,66 @@ class Letter(NamedTuple):
 
 
 def like_before(before: ObservedCall, letter: Letter) -> ObservedCall | None:
-    """A fused call that has nothing but other tensors than its layer's step before; None if there
-    may be more to it."""
-    kernels, args, kwargs, result = letter.calls.kernels, letter.args, letter.kwargs, letter.result
-    if not before.fused or len(kernels) != 1 or letter.calls.others or before.logsum is None:
+    """A call that has nothing but other tensors than its layer's step before; None if there may be
+    more to it."""
+    if letter.calls.others or len(letter.args) > 5 or len(letter.result) != 2:
         return None
-    kernel, mask = kernels[0], args[4] if len(args) > 4 else kwargs.get("attention_mask")
-    if mask is not None or before.mask is not None or len(result) != 2:
+    return _like_fused(before, letter) if before.fused else _like_unfused(before, letter)
+
+
+def _like_fused(before: ObservedCall, letter: Letter) -> ObservedCall | None:
+    """By what the kernel was given, and what it returned."""
+    kernels, args = letter.calls.kernels, letter.args
+    if len(kernels) != 1 or before.logsum is None:
         return None
+    if _mask_of(args, letter.kwargs) is not None or before.mask is not None:
+        return None
+    kernel = kernels[0]
     query, key, value = kernel.args[:3]
     plain = key is args[2] and value is args[3] and _is_bare(kernel, before.scale)
     if not plain or query.dtype != before.query.dtype:
         return None
     output, logsum = kernel.result[0], kernel.result[1]
     return ObservedCall(query, key, value, before.scale, output, logsum=logsum, fused=True)
+
+
+def _like_unfused(before: ObservedCall, letter: Letter) -> ObservedCall | None:
+    """By the weights that the model's function returned; they are compared with the formula's when
+    many steps are put together."""
+    args, kwargs, (output, weights) = letter.args, letter.kwargs, letter.result
+    _, query, key, value = args[:4]
+    if letter.calls.kernels or before.weights is None or not before.unchecked:
+        return None
+    if not before.after_dropout or before.softcap is not None or before.sinks is not None:
+        return None
+    if any(kwargs.get(name) is not None for name in ("position_bias", "softcap", "s_aux")):
+        return None
+    scale, mask = kwargs.get("scaling"), _mask_of(args, kwargs)
+    if before.scale != (query.shape[-1] ** -0.5 if scale is None else scale):
+        return None
+    if not isinstance(weights, Tensor) or not query.ndim == key.ndim == weights.ndim == 4:
+        return None
+    keys, kind = key.size(2), before.dtype
+    if weights.size(3) != keys or (mask is not None and mask.size(-1) != keys):
+        return None
+    if any(part.dtype != kind for part in (query, key, value, weights, output)):
+        return None
+    return ObservedCall(
+        query,
+        key,
+        value,
+        before.scale,
+        output.transpose(1, 2),
+        dtype=kind,
+        mask=mask,
+        weights=weights,
+        after_dropout=True,
+        unchecked=True,
+    )
+
+
+def _mask_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
+    return args[4] if len(args) > 4 else kwargs.get("attention_mask")
 
 
 def _is_bare(kernel: Kernel, scale: float) -> bool:
@@ -131,8 +177,7 @@ def _repeats(inside: Tensor, key: Tensor) -> bool:
 
 
 def _versions(result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...]:
-    mask = args[4] if len(args) > 4 else kwargs.get("attention_mask")
-    weights = result[1]
+    mask, weights = _mask_of(args, kwargs), result[1]
     return (
         args[1]._version,
         args[2]._version,
