@@ -33,10 +33,10 @@ def test_a_text_and_a_trace_are_dropped(tmp_path: Path) -> None:
     seen = make_look(decoder(), "the door opened their minds").seen
     trace = seen.save(tmp_path / "run.trace").read_bytes()
     with serving() as studio, opened(studio) as page:
-        drop(page, "book.txt", b"their minds and the door")
-        page.wait_for_selector(".sentence .word:text('minds')", timeout=SECONDS)
+        drop(page, "book.txt", b"seven lions sleep")
+        page.wait_for_selector(".sentence .word:text('lions')", timeout=SECONDS)
         drop(page, "<b>run.trace", trace)
-        page.wait_for_selector(".sentence .word:text('opened')", timeout=SECONDS)
+        page.wait_for_selector(".sentence .word:text('door')", timeout=SECONDS)
         assert page.get_by_label("Model", exact=True).input_value() == "<b>run.trace"
         assert page.get_by_label("Text", exact=True).is_disabled()
         drop(page, "bad.trace", trace[:-9])
@@ -45,8 +45,8 @@ def test_a_text_and_a_trace_are_dropped(tmp_path: Path) -> None:
         drop(page, "large.txt", b"a " * 600_000)
         page.get_by_text("up to 1,000,000 characters").wait_for(timeout=SECONDS)
         page.wait_for_function("() => !document.querySelector('textarea').disabled")
-        drop(page, "book.txt", b"the students opened")
-        page.wait_for_selector(".sentence .word:text('students')", timeout=SECONDS)
+        drop(page, "book.txt", b"the tigers are awake")
+        page.wait_for_selector(".sentence .word:text('tigers')", timeout=SECONDS)
 
 
 def run_lines(page: Any) -> dict[str, Any]:
