@@ -7,13 +7,18 @@ from torch import Tensor
 
 from clearhead.trace.record import LayerRecord
 
+HUGE = 4_096.0  # a bias beyond it swallows digits of the score, in the precision of the model
+
 
 def weights_of(record: LayerRecord) -> Tensor:
-    """All weights by the formula of record.py, (batch, head, query, key)."""
+    """All weights by the formula of record.py, (batch, head, query, key), in float64.
+
+    A recorded log-sum-exp may be off by its own rounding, which would be in every weight: it is
+    compared with the sum of the scores, which then takes its place."""
     facts, query, key = record.facts, record.query, record.key
     wide = torch.promote_types(query.dtype, torch.float32)
-    key = key.to(wide).repeat_interleave(query.shape[1] // key.shape[1], dim=1)
-    scores = query.to(wide) @ key.transpose(2, 3) * facts.scale
+    key = key.double().repeat_interleave(query.shape[1] // key.shape[1], dim=1)
+    scores = query.double() @ key.transpose(2, 3) * facts.scale
     if facts.softcap is not None:
         scores = facts.softcap * torch.tanh(scores / facts.softcap)
     rows, columns = range(query.shape[2]), range(key.shape[2])
@@ -21,8 +26,23 @@ def weights_of(record: LayerRecord) -> Tensor:
     for batch in range(query.shape[0]):
         block = scores[batch]
         bias = record.bias(batch, rows, columns)
-        block = block if bias is None else block + bias
-        weights = torch.exp(block - record.logsum[batch, :, :, None])
+        if bias is not None:
+            rounded = (block.to(wide) + bias.to(wide)).double()
+            block = torch.where(bias.abs() > HUGE, rounded, block + bias)
         seen = record.visible(batch, rows, columns)
-        sequences.append(weights if seen is None else torch.where(seen, weights, 0.0))
+        if seen is not None:
+            block = torch.where(seen, block, -torch.inf)
+        sums = torch.logsumexp(block, dim=-1)
+        if record.sinks is not None:
+            sums = torch.logaddexp(sums, record.sinks.double()[:, None])
+        _compare(record.logsum[batch].double(), sums, block, torch.finfo(wide).eps)
+        weights = torch.exp(block - sums[..., None]).nan_to_num(0.0)
+        sequences.append(weights)
     return torch.stack(sequences)
+
+
+def _compare(recorded: Tensor, sums: Tensor, scores: Tensor, unit: float) -> None:
+    seeing = ~sums.isneginf()
+    largest = scores.masked_fill(scores.isinf(), 0.0).abs().amax(dim=-1)
+    off = ((recorded - sums).abs() / (1 + largest))[seeing]
+    assert not (off > 16 * unit).any(), f"{off.max() / unit:.1f} units"

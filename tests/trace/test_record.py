@@ -39,9 +39,8 @@ def observed(queries: int = QUERIES, keys: int = KEYS, **options: object) -> Obs
 
 def record_of(seen: ObservedCall) -> LayerRecord:
     rules = RuleCache().of(seen)
-    return LayerRecord(
-        facts(softcap=seen.softcap), seen.query, seen.key, log_sum_exp(seen), pieces=[rules.piece]
-    )
+    logsum, shape = log_sum_exp(seen), facts(softcap=seen.softcap)
+    return LayerRecord(shape, seen.query, seen.key, logsum, pieces=[rules.piece], sinks=seen.sinks)
 
 
 @given(

@@ -108,6 +108,11 @@ class ShownLook(Shown[Look]):
         return self.insight.axes(layer)
 
     @property
+    def kept_bytes(self) -> int:
+        """Memory of the weights of a short text, which are kept once they have been computed."""
+        return self.insight.kept_bytes
+
+    @property
     def name(self) -> str:
         """The name of the model; "" where it is not known."""
         return self.insight.name

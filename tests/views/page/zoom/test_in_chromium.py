@@ -245,7 +245,7 @@ def test_the_same_widget_shows_served_tiles(
     tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pyramid, "QUICK", 0)
-    monkeypatch.setattr(pyramid, "STEP_ROWS", 16)
+    monkeypatch.setattr(pyramid, "STEP_WEIGHTS", 16 * 72)  # sixteen rows of the text in a step
     view = told.look.seen["L1H1"]
     tiles = Tiles(view, hidden=[0])
     turns = [served(tiles)]
