@@ -85,8 +85,8 @@ def test_example_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_the_example_of_induction_heads(tmp_path: Path) -> None:
     """Its beginning: the head comes later than a test may take."""
     main = runpy.run_path(str(ROOT / "examples" / "induction_heads.py"))["main"]
-    found = main(tmp_path / "run", steps=16, every=8)
-    assert list(found) == [0, 8, 16]
+    found = main(tmp_path / "run", steps=6, every=3)
+    assert list(found) == [0, 3, 6]
     for heads in found.values():
         assert sorted(heads) == [f"L{layer}H{head}" for layer in range(2) for head in range(4)]
         assert all(0.02 < weight < 0.3 for weight in heads.values())  # of about 12 that are seen

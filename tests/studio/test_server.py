@@ -89,7 +89,7 @@ def test_a_thousand_random_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_client_that_stops_reading_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "MOST_UNSENT", 200_000)
     with serving() as studio:
-        with Talker(studio, max_queue=1) as talker:
+        with Talker(studio, max_queue=1, close_timeout=0.2) as talker:
             talker.line.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             end = time.monotonic() + 30
             while studio.requests.clients and time.monotonic() < end:
