@@ -316,7 +316,7 @@ def test_gradients_can_be_differentiated_again(sizes: tuple[int, ...], half: int
     """Every combination of options, with one of two sizes; all combinations of any five with both.
     ``gradgradcheck`` compares with numerical differences in float64, in a random direction for
     each option (all directions would take minutes)."""
-    options = (
+    options: tuple[tuple[Any, Any], ...] = (
         ("none", "rule"),
         ("none", "learns"),
         (False, True),
