@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from websockets.client import ClientProtocol
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
+from websockets.uri import parse_uri
 
 import clearhead as ch
 from clearhead.studio.studio import Studio
@@ -55,14 +58,40 @@ def serving(*things: Any) -> Iterator[Studio]:
         yield studio
 
 
+def live(studio: Studio) -> tuple[str, Origin]:
+    """The address of a studio's WebSocket, and the origin of its page."""
+    return studio.url.replace("http://", "ws://") + "live", Origin(
+        f"http://127.0.0.1:{studio.port}"
+    )
+
+
+class Deaf:
+    """A client that reads nothing."""
+
+    def __init__(self, studio: Studio) -> None:
+        address, origin = live(studio)
+        self.protocol = ClientProtocol(parse_uri(address), origin=origin)
+        self.socket = socket.socket()
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.socket.connect(("127.0.0.1", studio.port))
+        self.protocol.send_request(self.protocol.connect())
+        self.socket.sendall(b"".join(self.protocol.data_to_send()))
+        self.protocol.receive_data(self.socket.recv(4096))  # it is let in
+
+    def __enter__(self) -> Deaf:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.socket.close()
+
+
 class Talker:
     """A client of a studio, which is not a browser."""
 
     def __init__(self, studio: Studio, **options: Any) -> None:
-        address = studio.url.replace("http://", "ws://") + "live"
-        origin = f"http://127.0.0.1:{studio.port}"
+        address, origin = live(studio)
         self._open = ExitStack()
-        opening = connect(address, origin=Origin(origin), max_size=None, proxy=None, **options)
+        opening = connect(address, origin=origin, max_size=None, proxy=None, **options)
         self.line: ClientConnection = self._open.enter_context(opening)
         self.number = 0
 

@@ -4,7 +4,6 @@ import json
 import random
 import socket
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,12 @@ from websockets.exceptions import ConnectionClosed
 
 from clearhead.errors import InputError
 from clearhead.studio import client as client_module
+from clearhead.studio import line as line_module
 from clearhead.studio.messages import KINDS
 from clearhead.studio.server import bound_socket
+from clearhead.studio.studio import Studio
 from tests.shared.explain_models import decoder
-from tests.studio.heard import TEXT, Talker, serving, wait_until
+from tests.studio.heard import TEXT, Deaf, Talker, serving, wait_until
 
 LOOK: dict[str, Any] = {"pane": 0, "model": "tiny", "text": TEXT}
 
@@ -86,23 +87,44 @@ def test_a_thousand_random_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             assert other.ask("look", "look", **LOOK)["meta"]
 
 
-def test_a_client_that_stops_reading_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_module, "MOST_UNSENT", 200_000)
-    with serving() as studio:
-        with Talker(studio, max_queue=1, close_timeout=0.2) as talker:
-            talker.line.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            end = time.monotonic() + 30
-            while studio.requests.clients and time.monotonic() < end:
-                try:
-                    for _ in range(50):
-                        talker.send("chapter")
-                except ConnectionClosed:
-                    break
-            while studio.requests.clients and time.monotonic() < end:
-                time.sleep(0.01)
-            assert not studio.requests.clients
+@pytest.fixture
+def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that does not read is let go sooner."""
+    monkeypatch.setattr(client_module, "MOST_UNSENT", 5_000_000)
+    monkeypatch.setattr(client_module, "FAREWELL", 0.1)
+    monkeypatch.setattr(line_module, "LAST_WORDS", 0.1)
+
+
+def tell_until_let_go(studio: Studio) -> None:
+    """The page gets more than it is sent, and the system keeps little for it."""
+    wait_until(lambda: bool(studio.requests.clients))
+    (connection,) = studio._server.server_state.connections
+    line = connection.transport.get_extra_info("socket")
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    (client,) = studio.requests.clients
+    for _ in range(20):
+        client.tell("block", 1, bytes(1_000_000))
+    wait_until(lambda: not studio.requests.clients)
+
+
+@pytest.mark.usefixtures("small_limits")
+def test_a_client_that_does_not_read_is_let_go_and_cut() -> None:
+    """uvicorn would keep the connection, with what was not sent, until the page is closed."""
+    with serving() as studio, Deaf(studio):
+        tell_until_let_go(studio)
+        wait_until(lambda: not studio._server.server_state.connections)
         with Talker(studio) as other:
             assert other.ask("models", "models")
+
+
+@pytest.mark.usefixtures("small_limits")
+def test_the_server_ends_while_a_client_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_module, "LAST_WORDS", 60)
+    with serving() as studio, Deaf(studio):
+        tell_until_let_go(studio)
+        assert studio._server.server_state.connections
+        studio.close()
+        assert not studio.running and not studio._server.server_state.connections
 
 
 def test_a_closed_page_frees_its_memory() -> None:

@@ -6,6 +6,7 @@
 ``guard``       who may come in: Host, Origin, the token; the headers of every answer
 ``page``        the page's HTML, its scripts and style sheet; ``assets/`` holds its own
 ``client``      one connected page: requests in, results out
+``line``        its connection, which ends even if the page has stopped reading
 ``messages``    what a page may ask for, checked
 ``requests``    from a request to a job of the right model
 ``worker``      one thread for each model: one job at a time, newest wins, pages take turns

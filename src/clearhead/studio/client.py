@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST_UNSENT = 64_000_000  # bytes that wait for a page which does not read them
 PATIENCE = 60.0  # seconds for one message to be taken
+FAREWELL = 5.0  # seconds for the message that closes
 TOO_SLOW, TOO_LARGE = 1013, 1009  # codes of closing
 
 
@@ -40,7 +41,7 @@ class Client:
         self._told: list[str | bytes] = []  # by other threads; the server's takes them
         self._unsent: deque[str | bytes] = deque()
         self._size = 0
-        self._news = asyncio.Event()
+        self._news, self._overfull = asyncio.Event(), asyncio.Event()
         self.open = True
 
     def tell(self, kind: str, number: int, payload: bytes = b"", /, **fields: object) -> None:
@@ -72,20 +73,23 @@ class Client:
         if self._size > MOST_UNSENT:
             self.open = False  # a page that stopped reading: nothing more is kept for it
             self._unsent.clear()
+            self._overfull.set()
         self._news.set()
 
     async def serve(self) -> None:
         """Answer requests until the page goes away."""
-        await self.socket.accept()
-        sender = asyncio.create_task(self._send())
         try:
-            receiver = asyncio.create_task(self._receive())
-            await asyncio.wait({sender, receiver}, return_when=asyncio.FIRST_COMPLETED)
-            for task in (sender, receiver):
+            await self.socket.accept()
+            works = (self._send(), self._receive(), self._overfull.wait())
+            tasks = [asyncio.create_task(work) for work in works]
+            done, others = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in others:
                 task.cancel()
-            await asyncio.gather(sender, receiver, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
         finally:
             self.leave()
+        if tasks[1] not in done:  # the page is there, and does not read
+            await self._close(TOO_SLOW, "this page does not read what it asked for.")
 
     def leave(self) -> None:
         """Cancel what runs for this page and free its memory."""
@@ -112,7 +116,6 @@ class Client:
                         await put(message)  # type: ignore[arg-type]
                 except (TimeoutError, WebSocketDisconnect, RuntimeError, OSError):
                     self.open = False
-        await self._close(TOO_SLOW, "this page does not read what it asked for.")
 
     async def _receive(self) -> None:
         while True:
@@ -140,7 +143,7 @@ class Client:
 
     async def _close(self, code: int, words: str) -> None:
         try:
-            await asyncio.wait_for(self.socket.close(code, words), 5)
+            await asyncio.wait_for(self.socket.close(code, words), FAREWELL)
         except (TimeoutError, RuntimeError, OSError, WebSocketDisconnect):
             return
 

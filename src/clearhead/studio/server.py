@@ -16,6 +16,7 @@ from starlette.websockets import WebSocket
 from clearhead.errors import InputError
 from clearhead.studio.client import Client
 from clearhead.studio.guard import Guard
+from clearhead.studio.line import Line
 from clearhead.studio.messages import LONGEST_MESSAGE
 from clearhead.studio.page import PAGE, script, style_sheet
 from clearhead.studio.requests import Requests
@@ -86,7 +87,7 @@ def make_server(requests: Requests, token: str, host: str, port: int, *, framed:
     """The server behind its guard."""
     guarded = Guard(make_app(requests), token, host, port, framed=framed)
     config = uvicorn.Config(
-        guarded, log_level="critical", access_log=False, ws="websockets-sansio",
+        guarded, log_level="critical", access_log=False, ws=Line,
         ws_per_message_deflate=False,  # pages are near: packing takes longer
         ws_max_size=LONGEST_MESSAGE + 1000, ws_max_queue=8, server_header=False,
         timeout_graceful_shutdown=2, lifespan="off", limit_concurrency=4 * MOST_CLIENTS,
