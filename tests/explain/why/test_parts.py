@@ -73,7 +73,8 @@ def test_the_first_word_is_a_sink_only_if_the_heads_of_this_run_make_it_one() ->
         return [HeadPart("L0H0", 0.0, HeadSources(marks, "text", row, row)) for row in rows]
 
     assert sink_weight(heads(0.9, 0.3), 5) == pytest.approx(0.6)
-    assert sink_weight(heads(0.9, 0.3, 0.0), 5) == pytest.approx(0.6)  # a window hides it from the third
+    # a window hides the first word from the third head
+    assert sink_weight(heads(0.9, 0.3, 0.0), 5) == pytest.approx(0.6)
     assert sink_weight(heads(0.2, 0.2), 5) is None  # as much as every word
     assert sink_weight(heads(0.35, 0.35), 5) is None  # less than twice that
     assert sink_weight(heads(0.25, 0.25), 100) is None
