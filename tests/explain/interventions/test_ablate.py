@@ -123,6 +123,33 @@ def test_a_source_by_its_text_means_each_occurrence(small: Loaded) -> None:
     assert torch.allclose(by_text, by_place, atol=1e-5)
 
 
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"source": "h"}, r"the source 'h' is in no text\.\nHint: .*with its space"),
+        ({"source": "ba"}, r"nothing was ablated: the source 'ba'"),
+        ({"source": 99}, r"the source 99 is in no text"),
+        ({"source": "ab", "query": 99}, r"is in no text that query 99 reads"),
+    ],
+)
+def test_an_ablation_that_took_nothing_away_is_told(
+    small: Loaded, options: dict[str, Any], message: str
+) -> None:
+    assert small.tokenizer is not None
+    ids = torch.tensor([small.tokenizer.encode("abcabd", special=False)])
+    with pytest.raises(ch.ClearheadError, match=message), ch.ablate(small, "L0H2", **options):
+        logits(small, ids)
+    with ch.ablate(small, "L0H2", **options):
+        pass  # no text was read
+    with ch.ablate(small, "L0H2", source="cd"):  # one of the texts has it
+        for text in ("abcabd", "abcd"):
+            logits(small, torch.tensor([small.tokenizer.encode(text, special=False)]))
+    with pytest.raises(ZeroDivisionError), ch.ablate(small, "L0H2", **options):
+        logits(small, ids)
+        raise ZeroDivisionError  # an error of the block comes out as it is
+
+
 def test_cached_steps_are_ablated_as_the_whole_text(small: Loaded) -> None:
     ids = token_ids(1, 8) % 20
     for options in ({}, {"source": 2}, {"source": 2, "query": 6}):
@@ -188,7 +215,7 @@ def test_generation_inside_the_block_leaves_the_engine() -> None:
         ("L9", {}, r"L9: this model has no layer L9"),
         ("L9F", {}, r"no layer L9"),
         ("L0H6", {}, r"L0H6: this layer has 6 heads, 0 … 5"),
-        ("rubbish", {}, r"is no name of a head"),
+        ("rubbish", {}, r"is no name of a head[^\n]*\nHint: layers: L0 … L2$"),
         ([], {}, r"heads names no head"),
         ("L0", {"way": "none"}, r"way must be one of 'zero', 'mean'; got 'none'"),
         ("L0", {"source": "a", "way": "mean"}, r"source takes single edges away"),

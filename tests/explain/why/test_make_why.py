@@ -115,6 +115,25 @@ def test_a_position_is_explained_by_what_stands_before_it(position: int) -> None
     assert {one.column for one in why.sources} == set(range(position + 1))
 
 
+def test_a_logit_near_zero_is_proved_like_any_other() -> None:
+    """Its terms are as large as those of other logits, and so is their rounding."""
+    loaded = random_decoder(tied=False)
+    logits = own_logits(loaded, explained(loaded, token=13))
+    least = int(logits.abs().argmin())
+    head: Any = loaded.model.head
+    with torch.no_grad():  # the row that is nearest to 0 is brought closer still
+        seen: list[torch.Tensor] = []
+        handle = head.register_forward_pre_hook(lambda _module, args: seen.append(args[0]))
+        own_logits(loaded, explained(loaded, token=13))
+        handle.remove()
+        final = seen[-1][0, -1]
+        head.weight[least] -= (head.weight[least] @ final) / final.square().sum() * final
+    why = explained(loaded, token=least)
+    assert abs(why.total) < 1e-4
+    assert why.proof.exact, why.proof
+    assert explained(loaded, token=least, instead=13).proof.exact
+
+
 def test_a_falsified_record_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from clearhead.explain.why import sublayers
 

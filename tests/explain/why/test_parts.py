@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from clearhead.explain.pictures import Mark
-from clearhead.explain.why.parts import Effect, HeadSources, SourcePart, WhyProof, spearman
+from clearhead.explain.why.parts import (
+    Effect,
+    HeadPart,
+    HeadSources,
+    SourcePart,
+    WhyProof,
+    sink_weight,
+    spearman,
+)
 from tests.shared.explained_models import shown_why, why_of_a_date
 
 
@@ -55,3 +63,24 @@ def test_sources_are_made_in_their_order_when_they_are_read() -> None:
     assert sources[:2] == (sources[0], sources[1]) and list(sources[5:]) == []
     with pytest.raises(IndexError):
         sources[3]
+
+
+def test_the_first_word_is_a_sink_only_if_the_heads_of_this_run_make_it_one() -> None:
+    marks = tuple(Mark(text, 0, 1, False, (place,)) for place, text in enumerate("abcde"))
+
+    def heads(*firsts: float) -> list[HeadPart]:
+        rows = [np.array([first, *[(1 - first) / 4] * 4]) for first in firsts]
+        return [HeadPart("L0H0", 0.0, HeadSources(marks, "text", row, row)) for row in rows]
+
+    assert sink_weight(heads(0.9, 0.3), 5) == pytest.approx(0.6)
+    # a window hides the first word from the third head
+    assert sink_weight(heads(0.9, 0.3, 0.0), 5) == pytest.approx(0.6)
+    assert sink_weight(heads(0.2, 0.2), 5) is None  # as much as every word
+    assert sink_weight(heads(0.35, 0.35), 5) is None  # less than twice that
+    assert sink_weight(heads(0.25, 0.25), 100) is None
+    assert sink_weight(heads(0.9), 2) is None and sink_weight([], 5) is None
+
+
+def test_a_random_model_has_no_sink_and_is_not_said_to_have_one() -> None:
+    why = shown_why().insight
+    assert why.sink is None and not any("sink" in note for note in why.notes)

@@ -16,6 +16,17 @@ def test_a_predicted_token() -> None:
     assert found.probability == pytest.approx(float(logits.softmax(0)[9]))
 
 
+def test_the_hint_can_be_typed_or_names_the_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = ch.load("dates")
+    with pytest.raises(ch.ClearheadError, match="take the first: '0'"):
+        token_id(loaded, "03")
+    assert loaded.tokenizer is not None
+    # as byte-level tokenizers do with the first byte of an emoji
+    monkeypatch.setattr(loaded.tokenizer, "decode", lambda _ids, **_options: "\ufffd")
+    with pytest.raises(ch.ClearheadError, match="in Python it has the token id 9"):
+        token_id(loaded, "03")
+
+
 def test_tokens_by_text_and_by_id() -> None:
     loaded = ch.load("dates")
     assert token_id(loaded, "0") == token_id(loaded, 9) == 9

@@ -28,7 +28,13 @@ def test_the_summary_names_words_layers_and_the_head() -> None:
         "The difference stands in “cd/cx” from L0 to L1, then in “gh” behind L2."
     )
     assert "L1H4 carries most of it" in said and "61 %" in said
-    assert "No single head" in summary(replace(found, states=states, heads=-heads))
+    assert "No single head carries the answer" in summary(
+        replace(found, states=states, heads=-heads)
+    )
+    heads[0, 2], heads[1, 4] = -0.7, 0.15  # the strongest moves away from the other text's answer
+    said = summary(replace(found, states=states, heads=heads))
+    assert "No single head carries most of it; the largest share has L1H4" in said
+    assert "15 %" in said
 
 
 def test_what_both_texts_predict() -> None:

@@ -14,6 +14,9 @@ def test_numbers_as_text() -> None:
         " 0.00",
     ]
     assert [percent(one) for one in (0.7725, 0.0125, 0.00002)] == ["77 %", "1.2 %", "< 0.01 %"]
+    assert [percent(one) for one in (0.994, 0.9963, 0.99987, 0.99999, 1.0, 1.03)] == [
+        "99 %", "99.63 %", "99.99 %", "> 99.99 %", "100 %", "103 %",
+    ]  # fmt: skip
 
 
 def test_the_summary_names_a_head_that_ablation_confirms() -> None:
@@ -21,7 +24,7 @@ def test_the_summary_names_a_head_that_ablation_confirms() -> None:
     assert "takes" in summary(why) and "Without this head" in summary(why)
     assert shown_why().insight.effects is not None
     said = summary(why)  # of this date the digit is sure, with and without any head
-    assert "stays at 100 %; the difference of the logits goes from 11.64" in said
+    assert "stays at > 99.99 %; the difference of the logits goes from 11.64" in said
     assert said.startswith(
         "Feed-forward layers write most of it, +11.33; all heads together +0.62."
     )

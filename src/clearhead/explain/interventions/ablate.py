@@ -66,7 +66,8 @@ def ablate(
         Nothing: inside the block the model itself is changed.
 
     Raises:
-        InputError: there is no such head or layer; or the options do not go together.
+        InputError: there is no such head or layer; or the options do not go together; or, at the
+            end of the block, the model ran and the source was in no text that it read.
     """
     _check(model, way, source, query)
     if over is not None and way != "mean":
@@ -103,6 +104,7 @@ def _without_edges(
 ) -> Iterator[None]:
     """Take weight · v of the source's tokens from the heads' outputs."""
     calls: list[Call] = []
+    met: list[bool] = []  # of each change in each forward: whether there was an edge to take away
 
     def observe(call: Call, _output: Tensor, _logsum: Tensor | None) -> None:
         calls[:] = [call]
@@ -115,12 +117,26 @@ def _without_edges(
             change = Change(place.name, "edges ablated", place.heads, query, keys.of_row)
             hooks.enter_context(in_force(place.layer, change))
             own = hooks.enter_context(_reading(place.stack))
-            hooks.enter_context(place.outputs.changed_by(_edge_change(place, calls, change, own)))
+            taken = _edge_change(place, calls, change, own, met)
+            hooks.enter_context(place.outputs.changed_by(taken))
         yield
+    if met and not any(met):
+        raise _nothing_there(source, query)
+
+
+def _nothing_there(source: int | str, query: int | None) -> InputError:
+    """The error of a block in which the model ran, and no edge was there to be taken away."""
+    at = "" if query is None else f" that query {query} reads"
+    return InputError(
+        f"nothing was ablated: the source {source!r} is in no text{at}.",
+        hint="give it as the text has it, with its space: ' France'."
+        if isinstance(source, str)
+        else "positions are those of tokens, from 0.",
+    )
 
 
 def _edge_change(
-    place: Place, calls: list[Call], change: Change, read: list[Tensor]
+    place: Place, calls: list[Call], change: Change, read: list[Tensor], met: list[bool]
 ) -> Callable[[Tensor], None]:
     def subtract(joined: Tensor) -> None:
         call = calls[0]
@@ -131,7 +147,10 @@ def _edge_change(
         queries = call.query.shape[2]
         first = sum(part.shape[1] for part in read) - queries  # the position of the first query
         earlier = changes_of(place.layer, before=change)
+        positions = range(first, first + queries)
         for row in range(len(joined)):
+            there = change.keys is not None and bool(change.keys(row, call.key.shape[2]))
+            met.append(there and (change.position is None or change.position in positions))
             for head, columns in zip(place.heads, place.columns, strict=True):
                 edge = _still_there(call, row, head, first, change, earlier)
                 joined[row, :, columns] -= edge.to(joined.dtype)

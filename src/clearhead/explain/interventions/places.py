@@ -100,7 +100,10 @@ def _place(
         stack, layer = layers[name]
         return Place(name, stack, layer, ())
     wanted = name[:-1] if isinstance(name, str) and name.endswith(FEED_FORWARD) else name
-    layer_name, chosen = parse_name(wanted)
+    try:
+        layer_name, chosen = parse_name(wanted)
+    except InputError as error:
+        raise InputError(error.message, hint=f"layers: {_listed(layers)}") from None
     if layer_name not in layers:
         raise InputError(
             f"{name}: this model has no layer {layer_name}.", hint=f"layers: {_listed(layers)}"

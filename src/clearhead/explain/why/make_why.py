@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,15 @@ from clearhead.errors import InputError
 from clearhead.explain.marks import marks_of
 from clearhead.explain.pictures import Mark
 from clearhead.explain.why.effects import Progress, effects_of, fits
-from clearhead.explain.why.parts import HeadPart, HeadSources, LayerPart, SourcePart, Why, WhyProof
+from clearhead.explain.why.parts import (
+    HeadPart,
+    HeadSources,
+    LayerPart,
+    SourcePart,
+    Why,
+    WhyProof,
+    sink_weight,
+)
 from clearhead.explain.why.prediction_run import PredictionRun, Text, run_for
 from clearhead.explain.why.splitting import Split, split_stream
 from clearhead.explain.why.sublayers import Captured
@@ -80,7 +88,7 @@ def explain(run: PredictionRun, token: int, instead: int | None) -> Why:
         biases=tuple(sorted(split.biases.items(), key=lambda one: -abs(one[1]))),
         layers=_layers(split),
         proof=_proof(split, run, token, instead),
-        notes=(*_changes(run.captured), *_notes(loaded, split)),
+        notes=(*_changes(run.captured), *_notes(loaded, split, _sink(heads, own, source))),
     )
 
 
@@ -150,7 +158,9 @@ def _proof(split: Split, run: PredictionRun, token: int, instead: int | None) ->
     raw = run.uncapped
     measured = float(raw[token]) - (0.0 if instead is None else float(raw[instead]))
     logits = [abs(float(raw[id])) for id in (token, instead) if id is not None]
-    error = abs(split.total - measured) / max(*logits, 1e-30, measured)
+    # A logit near 0 is a sum of large terms: it is compared with the usual size of the logits.
+    usual = float(raw.double().square().mean().sqrt())
+    error = abs(split.total - measured) / max(*logits, usual, 1e-30)
     return WhyProof(split.total, measured, error, split.attention_error)
 
 
@@ -185,16 +195,20 @@ def _changes(captured: Captured) -> Iterator[str]:
         )
 
 
-def _notes(loaded: Loaded, split: Split) -> tuple[str, ...]:
+def _sink(heads: Sequence[HeadPart], own: _Read, source: _Read) -> float | None:
+    return None if source.marks else sink_weight(heads, len(own.marks))
+
+
+def _notes(loaded: Loaded, split: Split, sink: float | None) -> tuple[str, ...]:
     notes = [
         "Each part is direct: what it wrote into the residual stream, read by the output. What it "
         "does through later layers is not in it.",
         "Norms are linear once their scale is known; the scales are those of this run.",
     ]
-    if loaded.config.kind == "decoder":
+    if sink is not None:
         notes.append(
-            "The first word is an attention sink: many heads put weight there that they do not "
-            "need, whatever the word is."
+            f"The first word is an attention sink here: on average the heads give it {sink:.2f} of "
+            "their weight. Often that is weight which they do not need elsewhere."
         )
     if loaded.config.output_softcap is not None:
         cap = loaded.config.output_softcap

@@ -14,6 +14,7 @@ from clearhead.explain.pictures import Mark, shortened
 from clearhead.explain.why.target import PredictedToken
 
 TOLERANCE = 1e-4  # relative, of the sum of the parts against the model's own number
+SINK = 0.3  # mean attention weight from which on the first word is called a sink
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,12 @@ class HeadSources(Sequence[SourcePart]):
         values: Float[np.ndarray, " column"],
         weights: Float[np.ndarray, " column"],
     ) -> None:
-        self._marks, self._text, self._values, self._weights = marks, text, values, weights
+        self._marks, self.text, self._values, self._weights = marks, text, values, weights
+
+    @property
+    def first_weight(self) -> float:
+        """The attention weight on the first word of the text."""
+        return float(self._weights[0]) if len(self._weights) else 0.0
 
     @cached_property
     def _order(self) -> Int[np.ndarray, " source"]:
@@ -61,7 +67,7 @@ class HeadSources(Sequence[SourcePart]):
 
     def _part(self, column: int) -> SourcePart:
         value, weight = float(self._values[column]), float(self._weights[column])
-        return SourcePart(self._marks[column], column, self._text, value, weight)
+        return SourcePart(self._marks[column], column, self.text, value, weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +79,7 @@ class HeadPart:
 
     name: str
     value: float
-    sources: Sequence[SourcePart]  # the largest first, by absolute value
+    sources: HeadSources  # the largest first, by absolute value
     replaced: float | None = None
 
     def __repr__(self) -> str:
@@ -104,7 +110,7 @@ class WhyProof:
 
     sum: float
     measured: float
-    error: float  # |sum − measured| / the larger logit
+    error: float  # |sum − measured| / the larger logit, or the usual size of all of them
     attention_error: float  # the worst layer: Σ weight · v · W_O against its own output
 
     @property
@@ -178,6 +184,11 @@ class Why:
             return f"logit of {self.token.text!r}"
         return f"logit of {self.token.text!r} − logit of {self.instead.text!r}"
 
+    @property
+    def sink(self) -> float | None:
+        """The mean weight on the first word if it is an attention sink in this run; or None."""
+        return None if self.source_columns else sink_weight(self.heads, len(self.columns))
+
     def head(self, name: str) -> HeadPart | None:
         """The part of one head; None if the model has no such head."""
         return next((part for part in self.heads if part.name == name), None)
@@ -198,6 +209,17 @@ class Why:
 
     def __repr__(self) -> str:
         return f"Why({self.what} = {self.total:.3f}, {shortened(self.text)!r})"
+
+
+def sink_weight(heads: Iterable[HeadPart], words: int) -> float | None:
+    """The mean weight on the first word, over the heads that see it, if it is an attention sink.
+
+    It is one if it gets at least 0.3, and twice what each word gets from even weights; else None.
+    """
+    weights = [part.sources.first_weight for part in heads]
+    seen = [weight for weight in weights if weight > 0]
+    mean = sum(seen) / len(seen) if seen else 0.0
+    return mean if mean >= max(SINK, 2 / words) and words > 2 else None
 
 
 def spearman(first: list[float], second: list[float]) -> float:

@@ -108,9 +108,10 @@ def _encoder_decoder_run(
         raise InputError(
             f"{loaded.name} is an encoder-decoder: why wants the source that its encoder reads, "
             "and the text that its decoder has written so far.",
-            hint='ch.why("dates", "2021-", source="3rd of March 2021")',
+            hint='ch.why("dates", "2021-", source="3rd of March 2021"), in a terminal --source',
         )
-    read = read_text(loaded, source)
+    with about("source"):
+        read = read_text(loaded, source)
     written = read_text(loaded, text).tokens if text else ()
     eos = loaded.config.eos
     while written and written[-1].id in eos:

@@ -80,8 +80,17 @@ def token_id(loaded: Loaded, token: int | str, what: str = "token") -> int:
     split = ", ".join(repr(token_text(loaded, id)) for id in ids) or "nothing"
     raise InputError(
         f"{what} {token!r} is {len(ids)} tokens here: {split}. A prediction is one token.",
-        hint=f"take the first: {token_text(loaded, ids[0])!r}" if ids else None,
+        hint=_first_of(loaded, ids) if ids else None,
     )
+
+
+def _first_of(loaded: Loaded, ids: list[int]) -> str:
+    """What to type for the first of some tokens: its text, or its id where that is no whole one."""
+    text = token_text(loaded, ids[0])
+    assert loaded.tokenizer is not None
+    if loaded.tokenizer.encode(text, special=False) == ids[:1]:
+        return f"take the first: {text!r}"
+    return f"the first is a part of a character; in Python it has the token id {ids[0]}"
 
 
 def head_direction(

@@ -39,12 +39,17 @@ def summary(found: PatchMap) -> str:
     ]
     said = f"The difference stands {', then '.join(parts[:4])}"
     said += "." if len(parts) <= 4 else ", then elsewhere."
-    best = found.strongest[0]
-    if best.share <= 0:
+    best = next((one for one in found.strongest if one.share > 0), None)
+    if best is None:
         return f"{said} No single head carries the answer of the other text."
+    carries = (
+        f"{best.name} carries most of it"
+        if best.share >= 0.5
+        else f"No single head carries most of it; the largest share has {best.name}"
+    )
     return (
-        f"{said} {best.name} carries most of it: its output alone, taken from the other text, "
-        f"brings {percent(best.share)} of the change."
+        f"{said} {carries}: its output alone, taken from the other text, brings "
+        f"{percent(best.share)} of the change."
     )
 
 

@@ -25,7 +25,11 @@ def plain(number: float, decimals: int = 2) -> str:
 
 
 def percent(share: float) -> str:
-    """A probability: 77 %, 0.3 %, < 0.01 %."""
+    """A probability: 77 %, 0.3 %, < 0.01 %. What is not certain is not called 100 %."""
+    if 0.9999 < share < 1:
+        return "> 99.99 %"
+    if 0.995 <= share < 1:
+        return f"{100 - float(f'{100 * (1 - share):.2g}'):.4g} %"
     if share >= 0.1:
         return f"{100 * share:.0f} %"
     if share >= 0.0001:
@@ -111,7 +115,7 @@ def source_name(why: Why, source: SourcePart) -> str:
     """A word, with what it is besides: of the encoder's text, or an attention sink."""
     if source.text == "source":
         return f"{source.mark.text} (source)"
-    if source.column == 0 and len(why.columns) > 2 and not why.source_columns:
+    if source.column == 0 and why.sink is not None:
         return f"{source.mark.text} (sink)"
     return source.mark.text
 
