@@ -93,7 +93,7 @@ def test_a_thousand_random_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             talker.line.send(text[:cut])
         with Talker(studio) as other:
             assert other.ask("look", "look", **LOOK)["meta"]
-            assert other.ask("roles", "roles", model="tiny")["heads"]
+            assert other.ask("roles", "roles", model="tiny", measure=True)["heads"]
     listener.join(20)
     assert done == {"roles"}
     assert {"dropped", "models", "chapter", "error"} <= heard  # at once: none replaces them
