@@ -111,7 +111,7 @@ def test_a_slow_job_pauses_for_quick_ones_and_for_no_slow_one() -> None:
 
     def short(job: Job) -> None:
         order.append(f"{job.number}")
-        job.pause()  # nothing: it is not slow itself
+        job.pause()  # nothing: another one pauses for it
 
     worker.submit(Job(one, 1, "roles", long, slow=True))
     wait_for(lambda: worker._running)

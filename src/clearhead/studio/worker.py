@@ -43,8 +43,8 @@ class Job:
     over: threading.Event = field(default_factory=threading.Event)
     began: float = 0.0
     told: float = 0.0
-    slow: bool = False  # it lets quicker ones go first where it pauses
-    others: Callable[[], None] = lambda: None  # runs those; the worker's
+    slow: bool = False  # it is not run where another one pauses
+    others: Callable[[], None] = lambda: None  # runs those that wait and are not slow
 
     def check(self) -> None:
         """Raise Cancelled if nobody waits for the result."""
@@ -57,7 +57,7 @@ class Job:
         self.client.tell(kind, self.number, payload, **fields)
 
     def pause(self) -> None:
-        """Let those go first that are quicker; nothing of this job may be half done meanwhile."""
+        """Let quick ones go first; nothing of this job may be half done meanwhile."""
         self.check()
         self.others()
         self.check()
@@ -105,6 +105,7 @@ class Worker:
                 found = jobs.pop(name, None)
                 if found is not None:
                     found.over.set()
+                    client.tell("stopped", found.number)
             if not jobs:
                 self._waiting.pop(client, None)
             for now in self._running:
@@ -149,8 +150,7 @@ class Worker:
 
     def _work(self) -> None:
         while (job := self._next()) is not None:
-            if job.slow:
-                job.others = self._run_quick
+            job.others = self._run_quick
             self._run(job)
 
     def _run(self, job: Job) -> None:
@@ -162,10 +162,10 @@ class Worker:
                 self._running.remove(job)
 
     def _run_quick(self) -> None:
-        """Run the quick jobs that wait now, while a slow one pauses."""
+        """Run the quick jobs that wait now, while another one pauses."""
         with self._changed:
             most = sum(map(len, self._waiting.values()))
-        for _ in range(most):  # no more: the slow one has its turn, too
+        for _ in range(most):  # no more: the one that pauses has its turn, too
             with self._changed:
                 taken = (self._taken(client, slow=False) for client in list(self._waiting))
                 job = next((one for one in taken if one is not None), None)
