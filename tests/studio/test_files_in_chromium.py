@@ -150,4 +150,4 @@ def test_a_model_of_the_catalogue_is_fetched(
         picker.select_option("minilm")
         question.get_by_role("button", name="Fetch and load").click()
         fetched = "() => studio.studio.panes[0].meta.model === 'minilm'"
-        page.wait_for_function(fetched, timeout=300_000)
+        page.wait_for_function(fetched, timeout=120_000)

@@ -85,10 +85,9 @@ class Pane {
       this.useModel(name);
       return;
     }
-    this.loading = name;
     this.models.picker.value = name;
-    this.studio.connection.ask("load", { model: name, pane: this.number }, (message) => {
-      if (this.loading !== name) return;
+    const number = this.studio.connection.ask("load", { model: name, pane: this.number }, (message) => {
+      if (this.loading !== number) return;
       if (!["progress", "loading"].includes(message.kind)) {
         this.loading = null;
         this.models.picker.value = this.model;
@@ -96,6 +95,7 @@ class Pane {
       if (message.kind === "loaded") this.studio.models(() => this.useModel(name));
       else this.heard(message);
     });
+    this.loading = number;
   }
 
   useModel(name) {
