@@ -20,3 +20,23 @@ def test_the_difference_is_that_of_diff() -> None:
     assert (found["gone"], found["new"]) == (list(wanted.gone), list(wanted.new))
     with pytest.raises(InputError, match="no two looks"):
         send_difference(panes[0], Pane(), job_of(heard))
+
+
+def test_two_heads_of_one_text() -> None:
+    """Where both sides show the same text of the same model, their heads are compared."""
+    heard, look = Heard(), make_look(decoder(), TEXT)
+    panes = [Pane("tiny", look=make_look(decoder(), TEXT)) for _ in range(2)]
+    send_difference(panes[0], panes[1], job_of(heard), heads=["L0H1", "L1H2"])
+    (found,) = heard.of("compared")
+    wanted = ch.diff(look.head("L0H1"), look.head("L1H2")).insight
+    assert found["alike"] and found["words"][0][2] == wanted.words[0].distance > 0
+    cells = [[one.row.text, one.before, one.after] for one in wanted.changes]
+    assert [[one[1], *one[3:]] for one in found["cells"]] == cells[:12]
+    assert all(left == right for left, right in found["places"]) and found["places"]
+    send_difference(panes[0], panes[1], job_of(heard), heads=["all0", "L1"])
+    assert heard.of("compared")[-1]["alike"]
+    with pytest.raises(InputError, match="L9H9"):
+        send_difference(panes[0], panes[1], job_of(heard), heads=["L9H9", "L1H2"])
+    other = Pane("tiny", look=make_look(decoder(), TEXT.replace("books", "door")))
+    send_difference(panes[0], other, job_of(heard), heads=["L0H1", "L1H2"])
+    assert heard.of("compared")[-1]["alike"] is False

@@ -66,9 +66,10 @@ def test_pieces_are_checked() -> None:
     with pytest.raises(InputError, match="does not follow"):
         Dropped().add(0, "AAAA")
     file = Dropped()
-    for size in (0, module.LARGEST + 1):
-        with pytest.raises(InputError, match="up to 1,000 MB"):
-            file.begin(size, 0)
+    with pytest.raises(InputError, match="is empty"):
+        file.begin(0, 0)
+    with pytest.raises(InputError, match="up to 1,000 MB"):
+        file.begin(module.LARGEST + 1, 0)
     with pytest.raises(InputError, match="no room"):
         file.begin(9, module.MOST_BYTES)
     file.begin(5, 0)

@@ -73,7 +73,7 @@ def test_the_lines_for_python_give_what_is_shown() -> None:
         page.wait_for_selector(".why-live[data-ready]", timeout=SECONDS)
         page.locator(".why-heads input").first.focus()
         page.keyboard.press("Space")
-        page.wait_for_selector(".why-live[data-measured]", timeout=SECONDS)
+        page.wait_for_selector(".why-live[data-measured][data-tried]", timeout=SECONDS)
         made, shown = run_lines(page), page.evaluate("studio.studio.panes[0].why.found")
         assert made["why"].token.id == shown["token"]["id"]
         assert made["why"].total == pytest.approx(shown["total"], rel=1e-4)
@@ -95,7 +95,7 @@ def test_why_of_a_translator_and_its_lines() -> None:
         page.wait_for_selector(".why-live[data-ready]", timeout=SECONDS)
         page.get_by_label("Switch C0H0 off").focus()
         page.keyboard.press("Space")
-        page.wait_for_selector(".why-live[data-measured]", timeout=SECONDS)
+        page.wait_for_selector(".why-live[data-measured][data-tried]", timeout=SECONDS)
         rows = page.locator(".without tbody tr")
         assert rows.count() >= 5
         made, shown = run_lines(page), page.evaluate("studio.studio.panes[0].why.found")
@@ -146,7 +146,8 @@ def test_a_model_of_the_catalogue_is_fetched(
         page.wait_for_selector(".bar-of-work:not([hidden])", timeout=SECONDS)
         page.get_by_role("button", name="Stop", exact=True).click()
         page.get_by_text("Stopped.").wait_for(timeout=SECONDS)
-        page.get_by_label("Text", exact=True).press("End")
-        page.keyboard.type(" a")
+        assert picker.input_value() == "tiny"  # the model that is shown stays
+        picker.select_option("minilm")
+        question.get_by_role("button", name="Fetch and load").click()
         fetched = "() => studio.studio.panes[0].meta.model === 'minilm'"
-        page.wait_for_function(fetched, timeout=300_000)
+        page.wait_for_function(fetched, timeout=120_000)

@@ -60,3 +60,19 @@ def test_hosts_of_a_server_for_other_machines() -> None:
     assert not guard._is_own("rebound.example") and not guard._is_own("192.168.1.7:81")
     assert not guard._is_own("127.0.0.1:80@evil.example") and not guard._is_own("[")
     assert any("frame-ancestors 'none'" in value for _, value in guard.headers())
+
+
+ODD = ("http://[", "http://[::1", "http://127.0.0.1:x", "http://127.0.0.1:999999", "//", "\xff",
+       "http://127.0.0.1:80:80", "http://user@127.0.0.1")  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_headers_that_are_no_address_are_refused(odd: str) -> None:
+    """By the guard itself, with its own words: nothing fails on the way."""
+    with serving() as studio:
+        port, path = studio.port, studio.url.partition(str(studio.port))[2]
+        for headers in ({"Origin": odd}, {"Host": odd.removeprefix("http://")}):
+            code, _, _ = status(port, path, **{"Host": f"127.0.0.1:{port}", **headers})
+            assert code in (400, 403), headers
+        for target in ("*", "x", "http://127.0.0.1/", "//", "/%ff%00/"):
+            assert status(port, target, Host=f"127.0.0.1:{port}")[0] in (400, 404), target

@@ -2,10 +2,12 @@ import json
 
 import pytest
 
+import clearhead as ch
 from clearhead.errors import InputError
 from clearhead.explain.make_look import make_look
 from clearhead.studio import looking
 from clearhead.studio.looking import LiveBlocks, Pane, send_block, show_look
+from clearhead.studio.worker import Cancelled
 from clearhead.views.page.data import page_of_look
 from tests.shared.explain_models import decoder
 from tests.studio.heard import TEXT, Heard, job_of
@@ -66,3 +68,31 @@ def test_blocks_of_an_older_look_are_gone() -> None:
         send_block(pane, job_of(heard), look=4, name="nothing")
     pane.forget()
     assert pane.nbytes == 0
+
+
+def test_another_kind_of_model_does_not_keep_the_last_one() -> None:
+    """What a decoder had read is freed, and its count is not told of the next model."""
+    pane, heard = Pane(), Heard()
+    looked(pane)
+    show_look(
+        pane, ch.load("dates"), "dates", job_of(heard, 2), text="5 May 2021", ids=(), head=None
+    )
+    (found,) = heard.of("look")
+    assert found["computed"] is None and pane.reader is None and pane.nbytes > 0
+
+
+def test_a_look_that_nobody_waits_for_is_given_up_while_it_is_drawn() -> None:
+    told: list[tuple[int, int]] = []
+    page_of_look(make_look(decoder(), TEXT), progress=lambda *parts: told.append(parts))
+    assert len(told) > 1 and all(0 <= done < most for done, most in told)
+    pane, job = Pane(), job_of(Heard())
+
+    def progress(_done: int, _all: int, what: str) -> None:
+        if what == "drawing":
+            job.over.set()
+        job.check()
+
+    job.progress = progress  # type: ignore[method-assign]
+    with pytest.raises(Cancelled):
+        show_look(pane, decoder(), "tiny", job, text=TEXT, ids=(), head=None)
+    assert pane.look is None

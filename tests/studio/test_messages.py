@@ -13,7 +13,7 @@ VALID: dict[str, Any] = {
     "count": 3, "seed": 11, "position": 2, "token": 4, "rank": 1, "instead": 5,
     "off": [{"head": "L1H2"}, {"head": "L0H0", "source": 3}], "write": 2, "map": 1,
     "place": [0, 1, 2], "measure": True, "what": "look", "format": "svg", "word": 1,
-    "size": 9, "first": 0, "data": "AAAA",
+    "size": 9, "first": 0, "data": "AAAA", "heads": ["L0H1", "L1H0"],
 }  # fmt: skip
 WRONG: list[Any] = [
     -1,
@@ -90,3 +90,12 @@ def test_a_thousand_random_messages() -> None:
         except InputError:
             pass
     assert 0 < understood < 500
+
+
+@pytest.mark.parametrize(("asked", "name", "wrong"), [
+    ("write", "count", 0), ("compare", "heads", ["L0H1"]), ("compare", "heads", ["L0H1", 3]),
+])  # fmt: skip
+def test_what_nothing_could_be_done_with(asked: str, name: str, wrong: Any) -> None:
+    fields = {one: VALID[one] for one in KINDS[asked]} | {name: wrong}
+    with pytest.raises(InputError, match=name):
+        parsed(json.dumps({"id": 7, "do": asked, **fields}))

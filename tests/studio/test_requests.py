@@ -8,7 +8,7 @@ import pytest
 
 import clearhead as ch
 from clearhead.explain.make_look import make_look, read_passage
-from clearhead.studio import looking
+from clearhead.studio import looking, mapping
 from clearhead.studio import requests as module
 from clearhead.studio.worker import Job
 from tests.shared.explain_models import decoder
@@ -139,3 +139,23 @@ def test_many_clients_are_all_served() -> None:
         for talker, number in zip(talkers, numbers, strict=True):
             assert talker.until("look", number=number)["meta"]
             talker.close()
+
+
+def test_a_look_ends_what_was_counted_of_the_text_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The map of a long text is not counted on when its page has gone on to another text."""
+    began, show = threading.Event(), mapping.show_map
+
+    def slow(long: Any, job: Job, *given: Any) -> None:
+        began.set()
+        while True:
+            job.pause()
+
+    with serving() as studio, Talker(studio) as talker:
+        monkeypatch.setattr(mapping, "show_map", slow)
+        number = talker.send("map", **ABOUT)
+        assert began.wait(30)
+        second = talker.send("look", **ABOUT)
+        kinds = {found["id"]: found["kind"] for found in (talker.hear(), talker.hear())}
+        assert kinds == {number: "stopped", second: "look"}
+        monkeypatch.setattr(mapping, "show_map", show)
+        assert talker.ask("map", "mapped", **ABOUT)["info"]

@@ -23,7 +23,7 @@ def test_the_newest_wins_and_clients_take_turns() -> None:
         order.append(name)
 
     worker.submit(Job(one, 0, "wait", lambda _: (gate.wait(10), None)[1]))
-    wait_for(lambda: worker._running is not None)
+    wait_for(lambda: worker._running)
     for number in range(1, 6):  # of one channel: all but the last are dropped
         worker.submit(Job(one, number, "look", lambda job: note(f"one {job.number}")))
     worker.submit(Job(one, 6, "why", lambda job: note(f"one {job.number}")))
@@ -50,9 +50,9 @@ def test_a_newer_request_cancels_the_running_one() -> None:
     wait_for(lambda: heard.of("done"))
     assert [one["id"] for one in heard.of("stopped")] == [1]
     worker.submit(Job(heard, 3, "look", long))
-    wait_for(lambda: worker._running is not None)
+    wait_for(lambda: worker._running)
     worker.drop(heard)  # its page was closed
-    wait_for(lambda: worker._running is None)
+    wait_for(lambda: not worker._running)
     worker.end()
 
 
@@ -90,9 +90,54 @@ def test_progress_is_told_once_it_takes_long(monkeypatch: object) -> None:
 def test_too_many_wait() -> None:
     worker, gate = Worker("test"), threading.Event()
     worker.submit(Job(Heard(), 0, "wait", lambda _: (gate.wait(10), None)[1]))
-    wait_for(lambda: worker._running is not None)
+    wait_for(lambda: worker._running)
     clients = [Heard() for _ in range(module.MOST_WAITING + 1)]
     accepted = [worker.submit(Job(one, 1, "look", lambda _: None)) for one in clients]
     assert accepted == [True] * module.MOST_WAITING + [False]
     gate.set()
     worker.end()
+
+
+def test_a_slow_job_pauses_for_quick_ones_and_for_no_slow_one() -> None:
+    """Roles that are measured for a minute do not keep anybody from typing."""
+    worker, order, ready = Worker("test"), [], threading.Event()
+    one, other = Heard(), Heard()
+
+    def long(job: Job) -> None:
+        assert ready.wait(10)
+        for step in range(2):
+            order.append(f"{job.number} step {step}")
+            job.pause()
+
+    def short(job: Job) -> None:
+        order.append(f"{job.number}")
+        job.pause()  # nothing: another one pauses for it
+
+    worker.submit(Job(one, 1, "roles", long, slow=True))
+    wait_for(lambda: worker._running)
+    worker.submit(Job(one, 2, "map", long, slow=True))
+    worker.submit(Job(one, 3, "look", short))
+    worker.submit(Job(other, 4, "look", short))
+    ready.set()
+    wait_for(lambda: not worker.busy)
+    assert order == ["1 step 0", "3", "4", "1 step 1", "2 step 0", "2 step 1"]
+    worker.end()
+
+
+def test_a_slow_job_is_stopped_while_it_pauses() -> None:
+    worker, heard = Worker("test"), Heard()
+
+    def long(job: Job) -> None:
+        worker.submit(Job(heard, 2, "look", lambda _: worker.drop(heard, "roles")))
+        job.pause()
+        job.tell("finished")
+
+    worker.submit(Job(heard, 1, "roles", long, slow=True))
+    wait_for(lambda: heard.of("stopped"))
+    assert [one["id"] for one in heard.of("stopped")] == [1] and not heard.of("finished")
+    worker.end()
+
+
+def test_texts_of_errors_are_cut_and_shown_as_text() -> None:
+    words = module.failed(OSError("\u202e\x1b[2J" + "x" * 9000))
+    assert len(words) == 500 and "\u202e" not in words and "\x1b" not in words

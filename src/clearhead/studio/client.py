@@ -16,6 +16,7 @@ from clearhead.generation.session import Session
 from clearhead.studio.dropped import Dropped
 from clearhead.studio.looking import Pane
 from clearhead.studio.messages import LONGEST_MESSAGE, PANES, parsed
+from clearhead.studio.worker import failed
 
 if TYPE_CHECKING:
     from clearhead.studio.requests import Requests
@@ -140,6 +141,8 @@ class Client:
             self.tell("error", number, text=error.message, hint=error.hint)
         except ClearheadError as error:
             self.tell("error", number, text=error.message, hint=error.hint)
+        except Exception as error:  # a full disk, or a defect: the page goes on
+            self.tell("error", number, text=failed(error), hint=None)
 
     async def _close(self, code: int, words: str) -> None:
         try:

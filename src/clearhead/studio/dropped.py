@@ -31,6 +31,8 @@ class Dropped:
             InputError: it is too large.
         """
         self.forget()
+        if size == 0:
+            raise InputError("this file is empty.", hint="seen.save writes traces.")
         if not 0 < size <= LARGEST:
             raise InputError(
                 f"this file has {size / 1e6:,.0f} MB; a trace of up to {LARGEST / 1e6:,.0f} MB can "

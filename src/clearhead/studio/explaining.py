@@ -54,7 +54,7 @@ def measure_heads(job: Job, why: Why, prediction: Prediction) -> None:
     loaded = prediction.loaded
     likeliest = int(prediction.probabilities().argmax())
     for part in why.heads[:MEASURED]:
-        job.check()
+        job.pause()
         with switched_off(loaded, [{"head": part.name}], None):
             after = prediction.probabilities()
         best = int(after.argmax())

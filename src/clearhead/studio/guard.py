@@ -57,13 +57,16 @@ class Guard:
             self.framed and headers.get("sec-fetch-dest") == "iframe"
         ):
             return 403, "pages of another address have no access."
-        given = scope["path"].split("/")[1]
+        given = scope["path"].removeprefix("/").partition("/")[0]
         if not secrets.compare_digest(given.encode(), self.token.encode()):
             return 404, "the address has a token, which clearhead studio printed."
         return 0, ""
 
     def _is_own_origin(self, origin: str) -> bool:
-        parts = urlsplit(origin)
+        try:
+            parts = urlsplit(origin)
+        except ValueError:
+            return False
         return parts.scheme == "http" and not parts.path and self._is_own(parts.netloc)
 
     def _is_own(self, host: str) -> bool:

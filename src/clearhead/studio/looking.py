@@ -122,9 +122,11 @@ def show_look(
     except _Long as long:
         job.tell("long", tokens=long.args[0], most=MOST_TOKENS)
         return
-    job.progress(3, 4, "drawing")
     blocks = LiveBlocks()
-    data = page_of_look(look, blocks=blocks, predictions=_predictions(logits), proved=False)
+    data = page_of_look(
+        look, blocks=blocks, predictions=_predictions(logits), proved=False,
+        progress=lambda done, all: job.progress(done, all, "drawing"),
+    )  # fmt: skip
     data.meta["tokens"] = token_meta(look)
     first = [_first_block(data.meta), *("gallery", "predictions", "tokens")]
     parts = blocks.take(one for one in first if one is not None)
@@ -155,6 +157,8 @@ def _looked(
     pane: Pane, thing: Loaded | Seen, name: str, job: Job, text: str, ids: Sequence[int],
     head: str | None,
 ) -> tuple[Look, KeptLogits | None]:  # fmt: skip
+    if isinstance(thing, Seen) or thing.config.kind != "decoder":
+        pane.reader = None  # of a model that was shown before
     if isinstance(thing, Seen):
         if thing.records and thing.records[0].keys > MOST_TOKENS:
             raise _Long(thing.records[0].keys)
@@ -213,6 +217,11 @@ def token_meta(look: Look) -> dict[str, Any]:
     passage = look.passages[0]
     ids = [] if passage is None else [token.id for token in passage.tokens]
     return {"ids": ids}
+
+
+def plain_head(head: str | None) -> str | None:
+    """The name of a head or layer; pages write all0 for the first group of all heads."""
+    return "all" if head is not None and head.startswith("all") else head
 
 
 def _first_block(meta: dict[str, Any]) -> str | None:

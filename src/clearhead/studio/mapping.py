@@ -131,8 +131,9 @@ def show_map(
 
 
 def pause(job: Job, wanted: Callable[[], bool]) -> None:
-    """Let those go first who wait for a tile; raise if nobody waits for this job any more."""
-    job.check()
+    """Let those go first who wait for a tile, or for something quick; raise if nobody waits for
+    this job any more."""
+    job.pause()
     end = time.monotonic() + PATIENCE
     while wanted() and time.monotonic() < end:
         time.sleep(0.002)

@@ -77,6 +77,11 @@ def _count(most: int) -> Check:
     return lambda value: is_count(value, most)
 
 
+def _some(value: object) -> bool:
+    """How many tokens to write: one or more."""
+    return is_count(value, 2048) and value != 0
+
+
 def _text(longest: int) -> Check:
     return lambda value: isinstance(value, str) and len(value) <= longest
 
@@ -121,8 +126,13 @@ def _one_switched(one: object) -> bool:
     )
 
 
+def _two_heads(value: object) -> bool:
+    return isinstance(value, list) and len(value) == PANES and all(map(_text(20), value))
+
+
 REQUIRED: Any = object()
 _PANE = (_count(PANES - 1), REQUIRED)
+_ANY_PANE = (_count(PANES - 1), 0)
 _MODEL = (_text(1000), REQUIRED)
 _TEXT = (_text(LONGEST_TEXT), REQUIRED)
 _WRITTEN = (_ids, ())
@@ -130,12 +140,12 @@ _NAME = (_text(100), None)
 
 KINDS: Mapping[str, Mapping[str, tuple[Check, Any]]] = {
     "models": {},
-    "load": {"model": _MODEL},
+    "load": {"model": _MODEL, "pane": _ANY_PANE},
     "look": {"pane": _PANE, "model": _MODEL, "text": _TEXT, "ids": _WRITTEN, "head": _NAME},
     "block": {"pane": _PANE, "look": (_count(2**53), REQUIRED), "name": (_text(100), REQUIRED)},
     "write": {
         "pane": _PANE, "model": _MODEL, "text": _TEXT, "ids": _WRITTEN,
-        "settings": (_settings, REQUIRED), "count": (_count(2048), REQUIRED),
+        "settings": (_settings, REQUIRED), "count": (_some, REQUIRED),
         "seed": (_count(2**53), REQUIRED),
     },
     "settings": {"pane": _PANE, "settings": (_settings, REQUIRED)},
@@ -158,8 +168,11 @@ KINDS: Mapping[str, Mapping[str, tuple[Check, Any]]] = {
         "name": (_text(300), REQUIRED), "size": (_count(2**53), REQUIRED),
         "first": (_count(2**53), REQUIRED), "data": (_text(LONGEST_PIECE), REQUIRED),
     },
-    "compare": {},
-    "roles": {"model": _MODEL, "measure": (lambda value: isinstance(value, bool), False)},
+    "compare": {"heads": (_two_heads, None)},
+    "roles": {
+        "model": _MODEL, "pane": _ANY_PANE,
+        "measure": (lambda value: isinstance(value, bool), False),
+    },
     "save": {
         "pane": _PANE, "what": (_text(20), REQUIRED), "format": (_text(10), REQUIRED),
         "head": _NAME, "word": (_count(2**31), None),

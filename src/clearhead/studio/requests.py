@@ -11,11 +11,12 @@ from clearhead.checkpoints.load import Loaded
 from clearhead.errors import InputError
 from clearhead.generation.session import Session
 from clearhead.kernels.freed_memory import give_back_freed_memory
-from clearhead.studio import explaining, looking, mapping, roles, saving, writing
+from clearhead.studio import explaining, looking, mapping, saving, writing
 from clearhead.studio.client import Client
 from clearhead.studio.comparing import send_difference
 from clearhead.studio.predicting import Prediction, prediction_of
 from clearhead.studio.reading import Reader, whole_passage
+from clearhead.studio.roles import KnownRoles
 from clearhead.studio.shelf import Shelf
 from clearhead.studio.worker import Job
 from clearhead.trace.seen import Seen
@@ -24,6 +25,8 @@ Run = Callable[[Job, Client, dict[str, Any]], None]
 MOST_BYTES = 400_000_000  # of all pages' texts; the longest unused ones are let go first
 TRIMMED = 4  # looks between two times that freed memory is given back to the system
 MOST_SESSIONS = 8  # caches of texts that are read, and of texts that are written
+SLOW = ("map", "small_maps", "roles")  # they pause where something quicker waits
+ABOUT_THE_TEXT = ("token", "why", "without", "map", "small_maps")
 
 
 class Requests:
@@ -35,6 +38,7 @@ class Requests:
         self._used: OrderedDict[tuple[int, int], tuple[Client, int]] = OrderedDict()
         self._lock = threading.Lock()
         self._looks = 0
+        self._known_roles = KnownRoles()
 
     def answer(self, client: Client, number: int, asked: str, fields: dict[str, Any]) -> None:
         """Start what a message asks for; results come from the worker's thread."""
@@ -78,10 +82,11 @@ class Requests:
             name = self.shelf.beside(name)
         if asked == "write":
             client.settings[pane] = fields["settings"]
-        job = Job(client, number, channel, lambda job: self._run(run, job, client, fields))
+        started = lambda job: self._run(run, job, client, fields)  # noqa: E731
+        job = Job(client, number, channel, started, slow=asked in SLOW)
         if asked == "look":  # a newer text: what was asked about the older one is of no use
             for worker in self.shelf.workers:
-                for other in ("token", "why", "without"):
+                for other in ABOUT_THE_TEXT:
                     worker.drop(client, f"{other} {pane}")
         if not self.shelf.worker(name).submit(job):
             raise InputError("too many requests wait already.", hint="try again in a moment.")
@@ -244,11 +249,11 @@ class Requests:
         beside = self.shelf.worker(self.shelf.beside(model))
         return lambda: beside.busy
 
-    def _compare(self, job: Job, client: Client, _fields: dict[str, Any]) -> None:
-        send_difference(client.panes[0], client.panes[1], job)
+    def _compare(self, job: Job, client: Client, fields: dict[str, Any]) -> None:
+        send_difference(client.panes[0], client.panes[1], job, heads=fields["heads"])
 
     def _roles(self, job: Job, _client: Client, fields: dict[str, Any]) -> None:
-        roles.send_roles(self._loaded(job, fields), job, measure=fields["measure"])
+        self._known_roles.send(self._loaded(job, fields), job, measure=fields["measure"])
 
     def _save(self, job: Job, client: Client, fields: dict[str, Any]) -> None:
         pane = client.panes[fields["pane"]]

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from clearhead.checkpoints.load import Loaded
 from clearhead.checkpoints.store.cache_folder import cache_folder
@@ -14,18 +15,35 @@ from clearhead.studio.worker import Job
 from clearhead.views.roles.text import percent, plain_role
 
 
-def send_roles(loaded: Loaded, job: Job, *, measure: bool) -> None:
-    """Send the role of each head that has one; ``measure`` counts where nothing is kept."""
-    keep = counts_file(loaded)
-    if not keep.exists() and not measure:
-        job.tell("roles", known=False, heads={})
-        return
+class KnownRoles:
+    """The roles of the models that are loaded: a page that comes later does not wait for them."""
+
+    def __init__(self) -> None:
+        self._sent: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+
+    def send(self, loaded: Loaded, job: Job, *, measure: bool) -> None:
+        """Send the role of each head that has one; ``measure`` counts where nothing is kept."""
+        keep = counts_file(loaded)
+        if loaded.model not in self._sent and not keep.exists() and not measure:
+            job.tell("roles", known=False, heads={})
+            return
+        if loaded.model not in self._sent:
+            self._sent[loaded.model] = _found(loaded, job, keep)
+        job.tell("roles", known=True, **self._sent[loaded.model])
+
+
+def _found(loaded: Loaded, job: Job, keep: Path) -> dict[str, Any]:
+    """Count, or go on where an interrupted count stopped."""
 
     def stage(name: str) -> Callable[[int, int | None], None]:
-        return lambda done, total: job.progress(done, total or 0, name)
+        def counted(done: int, total: int | None) -> None:
+            job.progress(done, total or 0, name)
+            job.pause()  # the counts are whole: batches are added one by one
+
+        return counted
 
     found = find_roles(loaded, None, interventions=0, keep=keep, progress=stage)
-    job.tell("roles", known=True, heads=described(found), corpus=found.corpus)
+    return {"heads": described(found), "corpus": found.corpus}
 
 
 def described(found: Roles) -> dict[str, list[dict[str, Any]]]:

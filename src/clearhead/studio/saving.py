@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clearhead.errors import InputError
 from clearhead.explain.look import Look
-from clearhead.studio.looking import Pane
+from clearhead.studio.looking import Pane, plain_head
 from clearhead.studio.worker import Job
 from clearhead.views.formats import FORMATS
 from clearhead.views.why.shown import ShownWhy
@@ -35,22 +35,17 @@ def file_of(pane: Pane, what: str, format: str, head: str | None, word: int | No
     if pane.look is None:
         raise InputError("nothing is shown yet.")
     if what == "head":
-        return FORMATS[format](pane.look.head(_plain(head)))
+        return FORMATS[format](pane.look.head(plain_head(head)))
     if what == "word":
-        return FORMATS[format](pane.look.word(word, _plain(head)))
+        return FORMATS[format](pane.look.word(word, plain_head(head)))
     if what != "look":
         raise InputError("a file holds the look, a head, a word or a why.")
     return FORMATS[format](_shown(pane.look, head, word))
 
 
-def _plain(head: str | None) -> str | None:
-    """The name of a head or layer; pages write all0 for the first group of all heads."""
-    return "all" if head is not None and head.startswith("all") else head
-
-
 def _shown(look: Look, head: str | None, word: int | None) -> Look:
     """The same look, with what the page shows chosen."""
     return Look(
-        look.seen, aids=look.aids, word=word, head=_plain(head), loaded=look.loaded,
+        look.seen, aids=look.aids, word=word, head=plain_head(head), loaded=look.loaded,
         written=look.written,
     )  # fmt: skip

@@ -1,4 +1,8 @@
-"""One thread computes for one model: one job at a time, newest wins, clients take turns."""
+"""One thread computes for one model: one job at a time, newest wins, clients take turns.
+
+A slow job, such as the map of a long text, pauses between two of its steps for the quicker ones
+that have come meanwhile: nobody waits for minutes because somebody else measures something.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from clearhead.errors import ClearheadError
+from clearhead.visible import visible_text
 
 MOST_WAITING = 1000  # jobs of all clients; more are refused
 QUIET = 1.0  # seconds before progress is told
@@ -38,6 +43,8 @@ class Job:
     over: threading.Event = field(default_factory=threading.Event)
     began: float = 0.0
     told: float = 0.0
+    slow: bool = False  # it is not run where another one pauses
+    others: Callable[[], None] = lambda: None  # runs those that wait and are not slow
 
     def check(self) -> None:
         """Raise Cancelled if nobody waits for the result."""
@@ -48,6 +55,12 @@ class Job:
         """Send a result, or a part of it, unless a newer request has come."""
         self.check()
         self.client.tell(kind, self.number, payload, **fields)
+
+    def pause(self) -> None:
+        """Let quick ones go first; nothing of this job may be half done meanwhile."""
+        self.check()
+        self.others()
+        self.check()
 
     def progress(self, done: int, total: int, what: str) -> None:
         """Say how far it is, once it takes long."""
@@ -64,7 +77,7 @@ class Worker:
     def __init__(self, name: str) -> None:
         self._changed = threading.Condition()
         self._waiting: OrderedDict[Listener, OrderedDict[str, Job]] = OrderedDict()
-        self._running: Job | None = None
+        self._running: list[Job] = []  # the last one is computed; those before it pause
         self._ending = False
         self._thread = threading.Thread(target=self._work, name=f"studio {name}", daemon=True)
         self._thread.start()
@@ -82,7 +95,7 @@ class Worker:
     @property
     def busy(self) -> bool:
         """True while a job runs or waits."""
-        return self._running is not None or bool(self._waiting)
+        return bool(self._running or self._waiting)
 
     def drop(self, client: Listener, channel: str | None = None) -> None:
         """Cancel the jobs of a client: those of one channel, or all."""
@@ -92,11 +105,12 @@ class Worker:
                 found = jobs.pop(name, None)
                 if found is not None:
                     found.over.set()
+                    client.tell("stopped", found.number)
             if not jobs:
                 self._waiting.pop(client, None)
-            now = self._running
-            if now is not None and now.client is client and channel in (None, now.channel):
-                now.over.set()
+            for now in self._running:
+                if now.client is client and channel in (None, now.channel):
+                    now.over.set()
 
     def end(self) -> None:
         """Cancel everything and stop; returns when the thread has ended, or after some seconds."""
@@ -109,8 +123,8 @@ class Worker:
             self._ending = True
             for client in list(self._waiting):
                 self.drop(client)
-            if self._running is not None:
-                self._running.over.set()
+            for now in self._running:
+                now.over.set()
             self._changed.notify()
 
     def _next(self) -> Job | None:
@@ -119,21 +133,45 @@ class Worker:
                 self._changed.wait()
             if self._ending:
                 return None
-            client, jobs = self._waiting.popitem(last=False)
-            _, job = jobs.popitem(last=False)
-            if jobs:
-                self._waiting[client] = jobs  # behind all others: clients take turns
-            self._running = job
-            return job
+            return self._taken(next(iter(self._waiting)))
+
+    def _taken(self, client: Listener, slow: bool = True) -> Job | None:
+        """The next job of a client, as running from now on; unless ``slow``, the next quick one."""
+        jobs = self._waiting[client]
+        channel = next((name for name, job in jobs.items() if slow or not job.slow), None)
+        if channel is None:
+            return None
+        job = jobs.pop(channel)
+        del self._waiting[client]
+        if jobs:
+            self._waiting[client] = jobs  # behind all others: clients take turns
+        self._running.append(job)
+        return job
 
     def _work(self) -> None:
         while (job := self._next()) is not None:
-            job.began = time.monotonic()
-            try:
-                _run(job)
-            finally:
-                with self._changed:
-                    self._running = None
+            job.others = self._run_quick
+            self._run(job)
+
+    def _run(self, job: Job) -> None:
+        job.began = time.monotonic()
+        try:
+            _run(job)
+        finally:
+            with self._changed:
+                self._running.remove(job)
+
+    def _run_quick(self) -> None:
+        """Run the quick jobs that wait now, while another one pauses."""
+        with self._changed:
+            most = sum(map(len, self._waiting.values()))
+        for _ in range(most):  # no more: the one that pauses has its turn, too
+            with self._changed:
+                taken = (self._taken(client, slow=False) for client in list(self._waiting))
+                job = next((one for one in taken if one is not None), None)
+            if job is None:
+                return
+            self._run(job)
 
 
 def _run(job: Job) -> None:
@@ -147,6 +185,13 @@ def _run(job: Job) -> None:
         job.client.tell("error", job.number, text=error.message, hint=error.hint)
     except MemoryError:
         job.client.tell("error", job.number, text="the memory of this machine is full.", hint=None)
+    except OSError as error:
+        job.client.tell("error", job.number, text=failed(error), hint=None)
     except Exception as error:  # a defect: the page goes on, and says what to report
-        text = f"the computation failed: {type(error).__name__}: {error}"
-        job.client.tell("error", job.number, text=text[:500], hint="this is a defect of clearhead.")
+        hint = "this is a defect of clearhead."
+        job.client.tell("error", job.number, text=failed(error), hint=hint)
+
+
+def failed(error: Exception) -> str:
+    """An error that nobody foresaw, in words; what it holds is shown as text, and cut."""
+    return f"the computation failed: {type(error).__name__}: {visible_text(str(error))}"[:500]

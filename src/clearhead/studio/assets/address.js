@@ -1,6 +1,6 @@
 // What is shown, as the part of the address behind #: it can be passed on, kept, and opened again.
 
-const LONGEST_IN_ADDRESS = 6000; // characters of a text
+const LONGEST_IN_ADDRESS = 20000; // characters of a text: a chapter
 
 function stateOf(pane) {
   const view = pane.view ? pane.view.state() : pane.kept;
@@ -11,6 +11,7 @@ function stateOf(pane) {
   if (view.logarithmic !== undefined) state.log = Number(view.logarithmic);
   Object.assign(state, pane.writer.settingsState());
   if (pane.why.shown) Object.assign(state, pane.why.state());
+  if (pane.map.zoom) Object.assign(state, pane.map.state());
   return state;
 }
 

@@ -1,6 +1,8 @@
 // One side of the page: a text, a model, and the look at it, anew after every pause in typing.
 
 const PAUSE = 150; // milliseconds without a key
+const SLOW = 1000; // milliseconds after which the page says what it waits for
+const NO_TEXT = /[\0-\x08\x0e-\x1a\x1c-\x1f]/; // signs that no text has
 const LONGEST_TEXT = 1000000; // characters
 const LARGEST_TRACE = 1e9; // bytes
 const PIECE = 399999; // of a trace; divisible by three, as base64 is
@@ -18,7 +20,7 @@ class Pane {
     this.role = make("p", { class: "role quiet" });
     this.writer = new Writer(this, start);
     this.why = new WhyPanel(this, start);
-    this.map = new MapPanel(this);
+    this.map = new MapPanel(this, start);
     this.host = make("div", { class: "view-host" });
     const composer = make(
       "section",
@@ -35,10 +37,11 @@ class Pane {
     return this.field.value;
   }
 
-  // As many lines as the text has, up to a third of the window.
+  // As many lines as the text has, up to a quarter of the window; above a map only a few.
   fit() {
+    const most = this.map.element.hidden ? Math.max(90, innerHeight / 4) : 90;
     this.field.style.height = "auto";
-    this.field.style.height = `${Math.min(this.field.scrollHeight + 2, Math.max(90, innerHeight / 4))}px`;
+    this.field.style.height = `${Math.min(this.field.scrollHeight + 2, most)}px`;
   }
 
   setText(text) {
@@ -59,7 +62,43 @@ class Pane {
     this.timer = setTimeout(() => this.look(), PAUSE);
   }
 
+  // A request that may take long: then the page says so, with a way to stop it.
+  work(what, asked, fields, answer) {
+    let shown = false;
+    const timer = setTimeout(() => {
+      shown = true;
+      this.say(`${what} …`, true);
+    }, SLOW);
+    return this.studio.connection.ask(asked, fields, (message, bytes) => {
+      clearTimeout(timer);
+      if (shown && !["progress", "stopped", "error"].includes(message.kind)) this.say("");
+      shown = shown && message.kind === "progress";
+      answer(message, bytes);
+    });
+  }
+
+  // Another model: the one that is shown stays until it is there, and stays if it does not come.
   setModel(name) {
+    if (this.loading) this.studio.connection.ask("stop", { pane: this.number });
+    this.loading = null;
+    if (this.models.isLoaded(name)) {
+      this.useModel(name);
+      return;
+    }
+    this.models.picker.value = name;
+    const number = this.studio.connection.ask("load", { model: name, pane: this.number }, (message) => {
+      if (this.loading !== number) return;
+      if (!["progress", "loading"].includes(message.kind)) {
+        this.loading = null;
+        this.models.picker.value = this.model;
+      }
+      if (message.kind === "loaded") this.studio.models(() => this.useModel(name));
+      else this.heard(message);
+    });
+    this.loading = number;
+  }
+
+  useModel(name) {
     this.model = name;
     this.models.picker.value = name;
     this.studio.line.textContent = "";
@@ -78,18 +117,41 @@ class Pane {
 
   look(then = null) {
     clearTimeout(this.timer);
+    this.map.forget();
     const trace = this.models.kind === "trace";
     this.field.disabled = trace;
+    if (this.asked !== null) this.studio.connection.forget(this.asked);
     if (!trace && !this.text.trim()) {
+      this.stale(true);
       this.say("Type a text to look at it.");
       return;
     }
-    if (this.asked !== null) this.studio.connection.forget(this.asked);
+    if (this.text.length > LONGEST_TEXT) {
+      this.stale(true);
+      this.fail({ text: `This text has ${this.text.length.toLocaleString("en")} characters; one of up to ${LONGEST_TEXT.toLocaleString("en")} can be opened.` });
+      return;
+    }
     this.asked = this.studio.connection.ask("look", { ...this.about, ids: this.writer.ids }, (message, bytes) => {
       if (message.kind === "look") this.show(message, bytes, then);
       else if (message.kind === "long") this.long(message);
-      else this.heard(message);
+      else {
+        this.stale(message.kind !== "lost");
+        this.heard(message);
+      }
     });
+  }
+
+  // The picture is not that of the text above it (yet).
+  stale(on) {
+    this.host.classList.toggle("stale", on);
+  }
+
+  // The line broke: nothing that was asked for will come.
+  cut() {
+    this.loading = this.sending = null;
+    this.models.picker.value = this.model;
+    this.say("");
+    this.writer.cut();
   }
 
   // Too long for all heads at once: the map of one head.
@@ -99,19 +161,19 @@ class Pane {
     this.view?.root.remove();
     this.view = null;
     this.showRole();
-    this.fit();
     this.map.ask();
+    this.fit();
   }
 
   // Progress, errors, and what else may come instead of an answer.
   heard(message) {
     if (message.kind === "progress") {
       const { done, total, what } = message;
-      this.say(`${what} …`, true);
+      this.say(total > 1e6 ? `${what}: ${megabytes(done)} of ${megabytes(total)} …` : `${what} …`, true);
       this.bar.hidden = !(total > 1);
       if (total > 1) [this.bar.max, this.bar.value] = [total, done];
     } else if (message.kind === "loading") this.say(`loading ${message.model} …`, true);
-    else if (message.kind === "stopped") this.say("Stopped.");
+    else if (message.kind === "stopped" && !this.stopButton.hidden) this.say("Stopped.");
     else if (message.kind === "error") this.fail(message);
   }
 
@@ -123,13 +185,14 @@ class Pane {
   }
 
   fail({ text, hint }) {
-    this.say(hint ? `${text} ${hint}` : text);
+    this.say(hint ? `${text}\n${hint}` : text);
     this.status.classList.add("bad");
     this.studio.models(() => (this.field.disabled = this.models.kind === "trace"));
   }
 
   stop() {
-    this.sending = null;
+    this.sending = this.loading = null;
+    this.models.picker.value = this.model;
     this.studio.connection.ask("stop", { pane: this.number });
     this.say("Stopped.");
   }
@@ -150,6 +213,8 @@ class Pane {
         root.classList.remove("coming");
         before?.end();
         before?.root.remove();
+        this.stale(false);
+        this.fit();
         this.view = view;
         this.drawn(seconds, computed);
         then?.();
@@ -160,6 +225,7 @@ class Pane {
     const view = new View(root, { meta, blocks: new SentBlocks(partsOf(blocks, bytes), fetch), state, changed, asked: (position, rank) => this.why.ask(position, { rank }) });
     root.view = view;
     this.meta = meta;
+    this.writer.restore(meta.generated);
     if (this.number === 0) this.studio.root.dataset.ready = "true";
     this.proof(id, view);
   }
@@ -205,12 +271,17 @@ class Pane {
 
   askRoles(measure) {
     if (!["decoder", "encoder"].includes(this.models.kind)) return;
-    this.studio.connection.ask("roles", { model: this.model, measure }, (message) => {
-      if (message.kind !== "roles") return this.heard(message);
+    const { model } = this;
+    const fields = { model, measure, pane: this.number };
+    const answer = (message) => {
+      if (message.kind !== "roles") return measure ? this.heard(message) : null;
+      if (this.model !== model) return;
       this.setRoles(message);
       if (measure) this.say("");
       this.showRole();
-    });
+    };
+    if (measure) this.work("measuring what each head does", "roles", fields, answer);
+    else this.studio.connection.ask("roles", fields, answer);
   }
 
   setRoles(roles) {
@@ -271,9 +342,13 @@ class Pane {
   async open(file) {
     if (/\.(trace|safetensors)$/i.test(file.name)) return this.openTrace(file);
     if (file.size > 4 * LONGEST_TEXT) return this.tooLong(file.name, file.size);
-    const text = await file.text();
+    const name = shortened(file.name, 40);
+    const bytes = await file.arrayBuffer().catch(() => null);
+    if (bytes === null) return this.fail({ text: `${name} cannot be read.`, hint: "A folder cannot be dropped here; texts and traces (.trace) can." });
+    const text = decoded(new Uint8Array(bytes));
     if (text.length > LONGEST_TEXT) return this.tooLong(file.name, file.size);
-    if (text.includes("\0")) return this.fail({ text: `${shortened(file.name, 40)} is no text.`, hint: "Texts and traces (.trace) can be dropped here." });
+    if (NO_TEXT.test(text)) return this.fail({ text: `${name} is no text.`, hint: "Texts and traces (.trace) can be dropped here." });
+    if (!text.trim()) return this.fail({ text: `${name} is empty.` });
     if (this.models.kind === "trace") this.setModel(this.studio.firstModel);
     this.setText(text);
   }
@@ -302,6 +377,18 @@ class Pane {
         this.sendPiece(file, message.come);
       }
     });
+  }
+}
+
+// A text in UTF-8 or, as a mark at its beginning says, UTF-16; what is neither is taken for Latin.
+function decoded(bytes) {
+  const [first, second] = bytes;
+  if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(bytes);
+  if (first === 0xfe && second === 0xff) return new TextDecoder("utf-16be").decode(bytes);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
   }
 }
 

@@ -1,6 +1,8 @@
 // The line to the server: requests with a number go out, answers come back; it is mended when it breaks.
 
 const LONGEST_PAUSE = 5000; // milliseconds between two attempts to connect again
+const LONGEST_MESSAGE = 5e6; // bytes that the server takes; after a longer one it would hang up
+const NOT_THERE = 404; // of an address whose token is that of a studio which has ended
 
 class Connection {
   constructor({ opened, lost }) {
@@ -24,11 +26,25 @@ class Connection {
     this.socket.onclose = () => this.broken();
   }
 
+  // Whoever waits for an answer is told that there is none.
   broken() {
+    const waiting = [...this.waiting.values()];
     this.waiting.clear();
     const pause = Math.min(LONGEST_PAUSE, 250 * 2 ** this.attempts++);
-    this.lost(pause);
+    this.lost(pause, null);
+    for (const answer of waiting) answer({ kind: "lost" }, null);
     this.timer = setTimeout(() => this.connect(), pause);
+    if (this.attempts > 2) this.find(pause);
+  }
+
+  // Is there no server, or another one, or one that is full?
+  async find(pause) {
+    try {
+      const { status } = await fetch("studio.css", { method: "HEAD", cache: "no-store" });
+      if (!this.open) this.lost(pause, status);
+    } catch {
+      return; // no server: what was said is true
+    }
   }
 
   // The machine woke up, or somebody looks at the page again: there is no use in waiting on.
@@ -45,10 +61,15 @@ class Connection {
   // Sends a request; `answer` is called with each message about it, and with the bytes that it has.
   ask(asked, fields, answer = () => {}) {
     const id = ++this.number;
-    if (!this.open) return id;
+    const message = JSON.stringify({ id, do: asked, ...fields });
+    const refused = this.open ? tooLong(message) : { kind: "lost" };
+    if (refused) {
+      queueMicrotask(() => answer(refused, null));
+      return id;
+    }
     if (this.waiting.size > 400) this.waiting.delete(this.waiting.keys().next().value);
     this.waiting.set(id, answer);
-    this.socket.send(JSON.stringify({ id, do: asked, ...fields }));
+    this.socket.send(message);
     return id;
   }
 
@@ -67,6 +88,11 @@ class Connection {
     }
     this.waiting.get(message.id)?.(message, bytes);
   }
+}
+
+function tooLong(message) {
+  if (3 * message.length <= LONGEST_MESSAGE || new Blob([message]).size <= LONGEST_MESSAGE) return null;
+  return { kind: "error", text: "This text is too long to be sent.", hint: null };
 }
 
 // The blocks of a look that came with it, and those that are asked for.

@@ -1,20 +1,37 @@
 // A long text: the map of one head as deep zoom, and all heads as small maps.
 
 class MapPanel {
-  constructor(pane) {
+  constructor(pane, { head, at } = {}) {
     this.pane = pane;
+    this.start = { head: /^[A-Z]\d+H\d+$/.test(head ?? "") ? head : null, at: (at ?? "").split("_").map(Number) };
     this.element = make("section", { class: "map-live", "aria-label": "The map of a long text", hidden: true });
   }
 
   close() {
+    this.forget();
     this.element.hidden = true;
     this.element.replaceChildren();
-    this.zoom = null;
+    this.zoom = this.smallCard = this.small = null;
+  }
+
+  // What was asked about an older text is of no use.
+  forget() {
+    for (const number of [this.number, this.smallNumber]) this.pane.studio.connection?.forget(number);
+  }
+
+  // The head, and the part of its map that is shown: its middle, and pixels for each token.
+  state() {
+    const { geometry, source } = this.zoom;
+    const middle = [geometry.y + geometry.height / geometry.scale / 2, geometry.x + geometry.width / geometry.scale / 2];
+    const at = geometry.isWhole ? undefined : [...middle.map((one) => Math.floor(one)), Number(geometry.scale.toPrecision(3))].join("_");
+    return { head: source.info.head, at, word: undefined };
   }
 
   ask(head = null) {
     this.element.hidden = false;
-    const fields = { ...this.pane.about, head };
+    const { start } = this;
+    const fields = { ...this.pane.about, head: head ?? start.head };
+    start.head = null;
     if (this.number !== undefined) this.pane.studio.connection.forget(this.number);
     this.number = this.pane.studio.connection.ask("map", fields, (message, bytes) => {
       if (message.kind === "mapped") this.show(message, bytes);
@@ -33,13 +50,16 @@ class MapPanel {
     });
     const again = this.zoom && this.zoom.source.info.rows === info.rows ? this.zoom.geometry : null;
     const { root } = this.pane.studio;
-    this.zoom = new DeepZoom(source, { root, onpoint: (cell, spoken) => this.panel.point(cell, spoken), onmove: () => {}, onpaint: () => this.panel.tell() });
+    this.zoom = new DeepZoom(source, { root, onpoint: (cell, spoken) => this.panel.point(cell, spoken), onmove: () => this.pane.studio.changed(this.pane), onpaint: () => this.panel.tell() });
     if (again) this.zoom.geometry = again;
     this.panel = new ZoomPanel(this.zoom);
+    this.panel.list.addEventListener("click", () => this.zoom.element.scrollIntoView({ block: "nearest", behavior: "smooth" }));
     const picker = make("select", { "aria-label": "Head of the map", onchange: () => this.ask(picker.value) }, ...heads.map((name) => make("option", { value: name }, name)));
     picker.value = info.head;
     this.small ??= new SmallMaps(root, (name) => this.ask(name));
-    this.smallCard ??= make("section", { class: "card", "aria-label": "All heads of this text" }, make("h2", {}, "All heads of this text"), make("button", { class: "plain", onclick: (event) => this.askSmall(event.target) }, "Draw the small maps of all heads"), this.small.element);
+    this.smallButton ??= make("button", { class: "plain", onclick: () => this.askSmall() }, "Draw the small maps of all heads");
+    this.smallCard ??= make("section", { class: "card", "aria-label": "All heads of this text" }, make("h2", {}, "All heads of this text"), this.smallButton, this.small.element);
+    this.heads = heads.length;
     const close = make("button", { class: "plain", onclick: () => this.close() }, "Close the map");
     this.panel.controls.prepend(make("label", { class: "field" }, "Head ", picker));
     this.panel.controls.append(make("span", { class: "spacer" }), close);
@@ -52,7 +72,22 @@ class MapPanel {
     );
     this.zoom.resize();
     this.zoom.ready.then(() => (this.element.dataset.ready = "true"));
-    this.pane.say(`${info.rows.toLocaleString("en")} tokens`);
+    this.begin();
+    this.counting(info.counted);
+    this.pane.studio.changed(this.pane);
+  }
+
+  // The part that an address asks for.
+  begin() {
+    const [row, column, scale] = this.start.at;
+    this.start.at = [];
+    if (row >= 0 && column >= 0 && scale > 0) this.zoom.ready.then(() => this.zoom.go(row, column, scale));
+  }
+
+  counting(counted) {
+    const { rows } = this.zoom.source.info;
+    if (counted < 1) this.pane.heard({ kind: "progress", done: Math.floor(counted * 100), total: 100, what: "counting the map" });
+    else this.pane.say(`${rows.toLocaleString("en")} tokens`);
   }
 
   // More of the map is counted: coarse tiles are asked for again.
@@ -61,6 +96,7 @@ class MapPanel {
     Object.assign(this.zoom.source.info, { counted, most });
     if (counted < 1 || strongest) this.zoom.refresh();
     if (strongest) this.found(strongest);
+    this.counting(strongest ? 1 : counted);
   }
 
   tile(map, place) {
@@ -72,11 +108,20 @@ class MapPanel {
     });
   }
 
-  askSmall(button) {
-    button.hidden = true;
-    this.pane.studio.connection.ask("small_maps", { pane: this.pane.number }, (message, bytes) => {
-      if (message.kind === "small") this.small.set({ ...message, numbers: new Float32Array(bytes.slice().buffer) });
-      else this.pane.heard(message);
+  askSmall() {
+    const counted = new Map();
+    this.smallButton.hidden = true;
+    this.smallNumber = this.pane.studio.connection.ask("small_maps", { pane: this.pane.number }, (message, bytes) => {
+      if (message.kind === "small") {
+        this.small.set({ ...message, numbers: new Float32Array(bytes.slice().buffer) });
+        counted.set(message.head, message.counted);
+        const done = [...counted.values()].reduce((sum, one) => sum + one, 0);
+        this.pane.heard({ kind: "progress", done, total: this.heads, what: "drawing the small maps" });
+      } else if (message.kind === "small maps") this.counting(1);
+      else {
+        this.smallButton.hidden = false;
+        this.pane.heard(message);
+      }
     });
   }
 }

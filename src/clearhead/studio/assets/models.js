@@ -8,6 +8,8 @@ function shortCount(count) {
 }
 const megabytes = (bytes) => (bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.max(1, Math.round(bytes / 1e6))} MB`);
 
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
 class ModelPicker {
   constructor(pane, name) {
     this.pane = pane;
@@ -27,10 +29,22 @@ class ModelPicker {
     return this.models.get(this.pane.model)?.kind;
   }
 
+  isLoaded(name) {
+    return this.models.get(name)?.loaded ?? false;
+  }
+
   choose(name) {
     const model = this.models.get(name);
     if (!model || model.loaded) this.pane.setModel(name);
     else this.question(model);
+  }
+
+  // An address may name a model that has to be fetched: the first one stands there until somebody agrees.
+  begin(first) {
+    const model = this.models.get(this.pane.model);
+    if (!model || model.here || model.name === first) return;
+    this.picker.value = this.pane.model = first;
+    this.question(model);
   }
 
   // Asks before anything is fetched or takes memory.
@@ -51,8 +65,8 @@ class ModelPicker {
     dialog.addEventListener("cancel", answer(false));
     dialog.append(
       make("h2", {}, `Load ${model.name}?`),
-      make("p", {}, facts.join(", "), ". ", fetched),
-      model.what ? make("p", { class: "quiet" }, model.what) : null ?? "",
+      make("p", {}, capital(facts.join(", ")), ". ", fetched),
+      model.what ? make("p", { class: "quiet" }, model.what) : "",
       model.terms ? make("p", { class: "quiet" }, model.terms) : "",
       make("p", { class: "buttons" }, make("button", { class: "main", onclick: answer(true) }, model.here ? "Load" : "Fetch and load"), make("button", { class: "plain", onclick: answer(false) }, "Cancel")),
     );

@@ -38,7 +38,7 @@ class Studio {
 
   // Some thousand words that are on this machine anyway: Python's manual.
   chapter() {
-    this.connection.ask("chapter", {}, ({ text }) => this.panes[0].setText(text));
+    this.connection.ask("chapter", {}, ({ kind, text }) => kind === "chapter" && this.panes[0].setText(text));
   }
 
   example({ text, why }, word) {
@@ -88,20 +88,23 @@ class Studio {
     this.root.dataset.line = "open";
     this.models(() => {
       for (const pane of this.panes) {
+        pane.models.begin(this.firstModel);
         pane.look(() => pane.why.open());
         pane.askRoles(false);
       }
     });
   }
 
-  lost(pause) {
+  lost(pause, status) {
+    const why = status === NOT_THERE ? "This studio has ended, and another one runs here: open the address that it printed" : status ? "The server has no room for another page" : "The server does not answer";
     this.root.dataset.line = "lost";
-    this.line.textContent = `The server does not answer; trying again in ${Math.ceil(pause / 1000)} s …`;
-    for (const pane of this.panes) pane.writer.running = null;
+    this.line.textContent = `${why}; trying again in ${Math.ceil(pause / 1000)} s …`;
+    for (const pane of this.panes) pane.cut();
   }
 
   models(then = null) {
-    this.connection.ask("models", {}, ({ models, first }) => {
+    this.connection.ask("models", {}, ({ kind, models, first }) => {
+      if (kind !== "models") return;
       this.firstModel = first;
       for (const pane of this.panes) {
         if (!models.some((one) => one.name === pane.model)) {
@@ -121,7 +124,7 @@ class Studio {
 
   // Something that a reader chose has changed: the address follows.
   changed(pane) {
-    if (this.panes.length > 1) this.comparison.point(pane);
+    if (this.panes.length > 1) this.comparison.follow(pane);
     clearTimeout(this.later);
     this.later = setTimeout(() => writeAddress(this.panes), 200);
   }

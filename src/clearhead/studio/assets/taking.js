@@ -32,9 +32,16 @@ function pythonOfWhy(why, loaded) {
   return lines;
 }
 
+// Of two heads of the same text, or of all heads.
+function pythonOfDifference([one, other]) {
+  const alike = one.model === other.model && one.text === other.text && one.view && other.view;
+  const head = (pane, name) => `${name}.head(${inPython(pane.view.headName().replace(/^all\d+$/, "all"))})`;
+  return alike ? `ch.diff(${head(one, "look")}, ${head(other, "look2")})` : "ch.diff(look, look2)";
+}
+
 function pythonOfStudio({ panes }) {
   const [first, second] = panes.map((pane, place) => pythonOf(pane, pane.models.models.get(pane.model), place ? "2" : ""));
-  const both = second ? ["", ...second, "", "ch.diff(look, look2)"] : [];
+  const both = second ? ["", ...second, "", pythonOfDifference(panes)] : [];
   return ["import clearhead as ch", "", ...first, ...both].join("\n");
 }
 
@@ -69,7 +76,7 @@ class Taking {
     const pane = this.studio.panes[0];
     const { head, word } = pane.view?.state() ?? {};
     const what = pane.why.shown ? "why" : "look";
-    pane.studio.connection.ask("save", { pane: 0, what, format, head: head ?? null, word: word ?? null }, (message, bytes) => {
+    pane.work("writing the file", "save", { pane: 0, what, format, head: head ?? null, word: word ?? null }, (message, bytes) => {
       if (message.kind === "file") download(message.name, new Blob([bytes], { type: message.type }));
       else pane.heard(message);
     });

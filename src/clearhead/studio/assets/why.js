@@ -19,8 +19,9 @@ class WhyPanel {
     return { why: `${this.position}.${this.token}`, off: off.join(" ") || undefined };
   }
 
-  // What an address asks for, once the text is there.
+  // What an address asks for, once the text is there; or what a broken line has left open.
   open() {
+    if (this.pending) this.ask(this.position, this.which, this.off);
     if (!this.start) return;
     const [position, token] = (this.start.why ?? "").split(".").map(whole);
     for (const one of (this.start.off ?? "").split(" ").filter((part) => /^[A-Z]\d+(H\d+|F)?(<\d+)?$/.test(part))) {
@@ -33,26 +34,32 @@ class WhyPanel {
 
   close() {
     this.element.hidden = true;
-    this.token = undefined;
+    this.token = this.asked = undefined;
+    this.pending = false;
     this.off.clear();
     this.pane.studio.changed?.(this.pane);
   }
 
   ask(position, which, off = new Map()) {
-    this.position = position;
-    this.off = off;
+    Object.assign(this, { position, which, off, pending: false });
     this.element.hidden = false;
     this.element.replaceChildren(make("p", { class: "quiet" }, "Taking the prediction apart …"));
     const fields = { ...this.pane.about, ids: this.pane.writer.ids, position, ...which };
-    this.pane.studio.connection.ask("why", fields, (message) => {
+    delete this.element.dataset.tried;
+    delete this.element.dataset.ready;
+    this.changing = null;
+    const number = this.pane.work("taking the prediction apart", "why", fields, (message) => {
+      if (this.asked !== number) return;
       if (message.kind === "why") this.show(message);
       else if (message.kind === "effect") this.effect(message);
-      else if (message.kind === "measured") this.element.dataset.tried = "true";
+      else if (message.kind === "measured") this.tried();
+      else if (message.kind === "lost") this.pending = !this.element.hidden && !this.element.dataset.tried;
       else {
-        if (message.kind === "error") this.element.hidden = true;
+        if (message.kind !== "progress" && !this.element.dataset.ready) this.element.hidden = true;
         this.pane.heard(message);
       }
     });
+    this.asked = number;
     this.element.scrollIntoView({ block: "nearest", behavior: "smooth" });
   }
 
@@ -62,11 +69,13 @@ class WhyPanel {
     const close = make("button", { class: "plain", "aria-label": "Close", onclick: () => this.close() }, "✕");
     this.chips = make("p", { class: "off-chips" });
     this.result = make("div", { class: "without" });
+    this.hint = make("p", { class: "hint-off", role: "status" });
     const stamp = make("p", { class: message.exact ? "stamp" : "stamp bad" }, make("b", {}, message.exact ? "✓ " : "✗ "), message.proof);
     this.element.replaceChildren(
       make("div", { class: "why-title" }, make("h2", {}, message.text), close),
       make("p", {}, message.summary),
       make("p", { class: "quiet" }, "Switch a head off and see what the model says without it. The number is what the head added to the logit, directly; beside it, measured, what the model says without that head."),
+      this.hint,
       make("div", { class: "why-columns" }, this.heads(message), make("div", {}, this.words(message), this.grid(message))),
       this.chips,
       this.result,
@@ -122,6 +131,22 @@ class WhyPanel {
     place.replaceChildren("without it ", said, ` ${two(probability)}`);
     place.title = `Measured: without ${head} the likeliest token has ${likely(probability)}; this one has ${likely(own)}.`;
     place.classList.toggle("quiet", !changed);
+    if (changed) this.changing ??= { head, token };
+    this.showHint();
+  }
+
+  tried() {
+    this.element.dataset.tried = "true";
+    this.showHint();
+  }
+
+  // The strongest head without which the model says something else, to switch off at once.
+  showHint() {
+    const { head, token } = this.changing ?? {};
+    if (!head) this.hint.textContent = this.element.dataset.tried ? "Without any one of these heads it still says the same: switch several off." : "";
+    else if (this.off.has(head)) this.hint.replaceChildren();
+    else if (this.hint.dataset.head !== head || !this.hint.childNodes.length) this.hint.replaceChildren(make("button", { class: "example", onclick: () => this.flip(head, { head, name: head }) }, `Switch ${head} off: then it says `, make("b", {}, tokenName(token))));
+    this.hint.dataset.head = head ?? "";
   }
 
   // One edge: what the head takes from one word, which can be switched off alone.
@@ -182,6 +207,7 @@ class WhyPanel {
   measure() {
     for (const what of this.off.values()) what.name = this.name(what);
     const off = [...this.off.entries()];
+    this.showHint();
     const chips = off.map(([key, what]) => make("button", { class: "off-chip", "aria-label": `Switch ${what.name} on again`, onclick: () => this.flip(key, what) }, what.name, " ✕"));
     this.chips.replaceChildren(off.length ? "Switched off: " : make("span", { class: "quiet" }, "Nothing is switched off."), ...chips);
     this.result.replaceChildren();
@@ -191,9 +217,10 @@ class WhyPanel {
     this.result.append(make("p", { class: "quiet" }, "Running the model without it …"));
     const fields = { ...this.pane.about, ids: this.pane.writer.ids, position: this.position, off: off.map(([, { head, source }]) => (source === undefined ? { head } : { head, source })), write: 12 };
     this.continued = {};
-    this.pane.studio.connection.ask("without", fields, (message) => {
+    this.pane.work("running the model without it", "without", fields, (message) => {
       if (message.kind === "without") this.compare(message);
       else if (message.kind === "continued") this.told(message);
+      else if (message.kind === "lost") this.pending = !this.element.hidden;
       else this.pane.heard(message);
     });
   }

@@ -18,7 +18,7 @@ class Writer {
   }
 
   get ids() {
-    return this.tokens.length ? this.tokens.map((one) => one.token) : this.given;
+    return [...this.given, ...this.tokens.map((one) => one.token)];
   }
 
   settingsState() {
@@ -84,7 +84,6 @@ class Writer {
   write(from = this.ids) {
     if (!this.pane.text.trim()) return;
     this.plain = !from.length; // one seed and its settings give this text
-    this.given = this.tokens.length ? [] : this.given;
     const fields = { ...this.pane.about, ids: from, settings: this.asked(), count: 40, seed: this.seed };
     this.began = performance.now();
     this.count = 0;
@@ -102,6 +101,7 @@ class Writer {
     } else if (message.kind === "written") {
       this.ended(REASONS[message.reason] ?? "");
     } else if (message.kind === "stopped") this.ended("");
+    else if (message.kind === "lost") this.cut();
     else {
       this.pane.heard(message);
       if (message.kind === "error") this.ended("");
@@ -136,8 +136,9 @@ class Writer {
   }
 
   chip(token, place) {
-    const name = token.text || `<${token.names[token.rank - 1] ?? token.token}>`;
-    const label = `${name.trim() || "space"}, probability ${likely(token.probability)}`;
+    const name = token.text || `<${token.names?.[token.rank - 1] ?? token.token}>`;
+    const probability = token.probability === null ? "" : `, probability ${likely(token.probability)}`;
+    const label = `${name.trim() || "space"}${probability}`;
     const chip = make("button", { class: "chip", title: label, "aria-label": label, "aria-pressed": `${this.selected === place}`, onclick: () => this.select(place) }, name.replaceAll("\n", "⏎\n"));
     chip.style.setProperty("--strength", `${Math.round(token.probability * 100)}%`);
     return chip;
@@ -151,6 +152,22 @@ class Writer {
     const others = this.branches.map((branch, number) => this.other(branch, number));
     this.strips.replaceChildren(this.strip, ...others);
     this.showDetail();
+  }
+
+  // What an address says that was written, once the model has read it.
+  restore(generated) {
+    if (!this.given.length || this.tokens.length) return;
+    this.tokens = this.given.map((token, place) => ({ token, text: generated[place]?.text ?? "", probability: generated[place]?.probability ?? null, sources: null }));
+    this.given = [];
+    this.show();
+  }
+
+  // The line broke while it wrote: what has come stays.
+  cut() {
+    if (this.running === null) return;
+    this.running = null;
+    this.note.textContent = "";
+    this.show();
   }
 
   // An earlier way, with the place where it leaves the one that is shown.
@@ -187,8 +204,12 @@ class Writer {
   }
 
   showDetail(token = this.tokens[this.selected ?? this.tokens.length - 1], chosen = this.selected !== null) {
-    this.detail.hidden = !token;
+    this.detail.hidden = !token || !(token.logits || chosen);
     if (!token) return;
+    if (!token.logits) {
+      this.detail.replaceChildren(make("p", { class: "quiet" }, "What it said before this token …"));
+      return;
+    }
     const row = { logits: Float32Array.from(token.logits), places: token.ids, after: token.after ?? -Infinity, rests: new Map(token.rests), whole: token.logits.length === token.vocab };
     const [own, found] = [sampled(row, OFF), sampled(row, this.settings)];
     const lines = token.ids.slice(0, 8).map((id, i) => this.line(token, id, i, own.shares[i], found.unknown ? null : found.shares[i]));

@@ -62,15 +62,17 @@ def page_of_look(
     blocks: Blocks | None = None,
     predictions: Callable[[Blocks, Look], dict[str, Any] | None] = add_predictions,
     proved: bool = True,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> PageData:
     """The data of a whole look: every layer and head that was seen.
 
-    A live page has its blocks and predictions made in its own way, and asks for the proof later.
+    A live page has its blocks and predictions made in its own way, and asks for the proof later;
+    ``progress`` is called between two layers, and may raise.
     """
     groups = groups_of(look)
     rows: dict[str, Strongest] = {}
     for group in groups:
-        rows |= group_weights(group, look)
+        rows |= group_weights(group, look, progress)
     cut = fitting_cut(list(rows.values()), round(budget / CHARACTERS))
     rows = {name: part.cut(cut) for name, part in rows.items()}
     data = PageData({}, Blocks() if blocks is None else blocks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -94,7 +94,9 @@ def _band(
     return found
 
 
-def group_weights(group: Group, look: Look) -> dict[str, Strongest]:
+def group_weights(
+    group: Group, look: Look, progress: Callable[[int, int], None] = lambda _done, _all: None
+) -> dict[str, Strongest]:
     """The strongest weights of each layer, of its heads pooled, and of all heads together."""
     made = {layer.name: _LayerRows(layer) for layer in group.layers}
     largest, totals = [], []
@@ -105,7 +107,8 @@ def group_weights(group: Group, look: Look) -> dict[str, Strongest]:
         rows = range(len(first.rows))[run]
         # Nobody computes what the mask forbids: in a causal model half of all weights.
         whole = _Pooled(len(rows), max(1, *ends[run]))
-        for layer in group.layers:
+        for number, layer in enumerate(group.layers):
+            progress(rows.start * len(made) + number * len(rows), len(first.rows) * len(made))
             seen, hidden = layer.columns[: whole.columns], _below(layer.hidden, whole.columns)
             weights = _weights(look, layer, rows, seen)
             made[layer.name].add(weights, hidden)
