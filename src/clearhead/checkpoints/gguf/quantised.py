@@ -71,8 +71,15 @@ class QuantisedTensor(Tensor):
         return self.taken(torch.arange(len(self.order)))
 
     def floats(self) -> Tensor:
-        """All of it as float32, in memory of its own."""
-        return unpacked(self.blocks, self.kind, self.order)
+        """All of it as float32, in memory of its own.
+
+        The file's pages go back: they are read anew in far less time than unpacking takes, and a
+        forward does not hold the whole file besides.
+        """
+        found = unpacked(self.blocks, self.kind, self.order)
+        if self.blocks.numel() >= FEWEST_RELEASED:
+            self.release()
+        return found
 
     def release(self, first: int = 0, last: int | None = None) -> None:
         """Give the memory of stored rows ``first`` … ``last`` − 1 back: the file's pages, which are
@@ -277,6 +284,7 @@ def _compiled(threads: TorchThreads, kind: str) -> Unpack | None:
     return unpack
 
 
+FEWEST_RELEASED = 1 << 20  # bytes
 FEWEST_SHARED = 65_536  # numbers; fewer are unpacked before a second thread has woken up
 
 
