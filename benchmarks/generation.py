@@ -20,9 +20,9 @@ import torch
 from generating.avx2 import avx2
 from generating.contestants import TOKENS, Clearhead, Transformers, some_ids, turns
 from generating.curve import draw_curve
-from generating.files import LABELS, in_catalogue
+from generating.files import FOLDER, LABELS, in_catalogue
 from generating.peers import Llama
-from generating.processes import bandwidth, first_token, first_use, memory, sharing
+from generating.processes import bandwidth, first_token, first_use, large, memory, sharing
 from generating.seven import agreements, batches, limits_of_files, memories, speeds
 from measure import machine, megabytes, publish, seconds, table
 from torch import Tensor
@@ -254,6 +254,7 @@ def parts(path: Path, quick: bool, keep: bool) -> dict[str, tuple[str, Callable[
         "limits": ("Where a step's time goes", lambda: limits(path, rounds, sizes)),
         "cache": ("What the cache buys", lambda: without_cache(path, min(rounds, 5), curve, keep)),
         "first": ("First token", lambda: first_token(path, min(rounds, 5))),
+        "large": ("A model of 7 billion parameters", lambda: large(FOLDER / "random-7B.gguf")),
         "use": ("First use", lambda: first_use(path)),
         "sharing": ("Two processes on the same cores", lambda: sharing(path)),
         "memory": ("Memory", lambda: memory(path)),

@@ -31,7 +31,7 @@ class Shape(NamedTuple):
 
 
 ONE_BILLION = Shape(22, 2048, 32, 4, 5632)  # 1.1 B, as TinyLlama has
-THREE_BILLION = Shape(28, 3072, 24, 8, 8192)  # 3.2 B, as Llama 3.2 has
+SEVEN_BILLION = Shape(32, 4096, 32, 8, 14_336)  # 7.2 B, as Mistral has
 
 
 def write_random(path: Path, kind: str, vocabulary: GGUFFile, shape: Shape = ONE_BILLION) -> None:

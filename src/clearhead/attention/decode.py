@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from clearhead.kernels.loading import load_kernel
+from clearhead.kernels.machine_code import MachineCode, machine_code, sources_of
 from clearhead.kernels.plain_tensors import is_plain, is_recorded, is_transformed
 from clearhead.kernels.scratch import SCRATCH
 from clearhead.kernels.threads import TorchThreads
@@ -197,13 +198,21 @@ def _kernel() -> _Kernel | None:
 
 
 def _compile(threads: TorchThreads) -> _Kernel:
+    code = machine_code("attention.decode", sources_of(__file__), _build)
+    merge_prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p)
+    merge = merge_prototype(code.addresses["merge"])
+    return _Kernel(threads, code.addresses["attend"], merge, code.facts["chunk"])
+
+
+def _build() -> MachineCode:
     from numba import types
 
     from clearhead.attention.kernels.decode import CHUNK, attend, merge
     from clearhead.kernels.compiling import compiled, record_of
 
     step = types.CPointer(record_of(Step))
-    attend_address = compiled(attend, types.void(step)).address
-    merge_address = compiled(merge, types.int64(step)).address
-    merge_prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p)
-    return _Kernel(threads, attend_address, merge_prototype(merge_address), CHUNK)
+    addresses = {
+        "attend": int(compiled(attend, types.void(step)).address),
+        "merge": int(compiled(merge, types.int64(step)).address),
+    }
+    return MachineCode(addresses, {"chunk": CHUNK})

@@ -19,6 +19,7 @@ from torch import Tensor
 from clearhead.attention.masks import WHOLE, Band
 from clearhead.attention.tiles import EVERYTHING, FLOAT_BYTES, PAGE
 from clearhead.kernels.loading import load_kernel
+from clearhead.kernels.machine_code import MachineCode, machine_code, sources_of
 from clearhead.kernels.scratch import SCRATCH
 from clearhead.kernels.threads import TorchThreads
 
@@ -136,6 +137,11 @@ def _kernel() -> _Kernel | None:
 
 def _compile(threads: TorchThreads) -> _Kernel | None:
     """The kernel; None where the processor cannot multiply and add in one step."""
+    code = machine_code("attention.tile_gradients", sources_of(__file__), _build)
+    return None if code is None else _Kernel(threads, code.addresses["differentiate"], **code.facts)
+
+
+def _build() -> MachineCode | None:
     from numba import types
 
     from clearhead.attention.kernels.tile_gradients import KEYS, STATE_LINES, differentiate
@@ -146,4 +152,5 @@ def _compile(threads: TorchThreads) -> _Kernel | None:
     if not fuses():
         return None
     address = compiled(differentiate, types.void(types.CPointer(record_of(Work)))).address
-    return _Kernel(threads, address, KEYS, LINE, STATE_LINES, has_wide_registers())
+    facts = {"keys": KEYS, "line": LINE, "lines": STATE_LINES, "wide": has_wide_registers()}
+    return MachineCode({"differentiate": int(address)}, facts)

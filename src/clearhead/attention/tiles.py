@@ -19,6 +19,7 @@ from torch import Tensor
 
 from clearhead.attention.masks import WHOLE, Band
 from clearhead.kernels.loading import load_kernel
+from clearhead.kernels.machine_code import MachineCode, machine_code, sources_of
 from clearhead.kernels.plain_tensors import is_float, is_recorded, is_transformed
 from clearhead.kernels.scratch import SCRATCH
 from clearhead.kernels.threads import TorchThreads
@@ -151,6 +152,11 @@ def _kernel() -> _Kernel | None:
 
 def _compile(threads: TorchThreads) -> _Kernel | None:
     """The kernel; None where the processor cannot multiply and add in one step."""
+    code = machine_code("attention.tiles", sources_of(__file__), _build)
+    return None if code is None else _Kernel(threads, code.addresses["attend"], **code.facts)
+
+
+def _build() -> MachineCode | None:
     from numba import types
 
     from clearhead.attention.kernels.tile_product import LINE, ROWS
@@ -161,4 +167,7 @@ def _compile(threads: TorchThreads) -> _Kernel | None:
     if not fuses():
         return None
     address = compiled(attend, types.void(types.CPointer(record_of(Work)))).address
-    return _Kernel(threads, address, ROWS, LINE, TILES, LINES, has_wide_registers())
+    facts = {
+        "rows": ROWS, "line": LINE, "tiles": TILES, "lines": LINES, "wide": has_wide_registers()
+    }  # fmt: skip
+    return MachineCode({"attend": int(address)}, facts)

@@ -33,6 +33,7 @@ from clearhead.checkpoints.store.wheel import Progress
 from clearhead.checkpoints.weights import model_from_weights, unread_tensors
 from clearhead.errors import CheckpointError, InputError, StoreError, UnreadWarning
 from clearhead.files.json_file import read_json
+from clearhead.kernels.freed_memory import give_back_freed_memory
 from clearhead.models.build import Model
 from clearhead.models.config import ModelConfig
 from clearhead.models.families.family import Family, family_of
@@ -186,7 +187,9 @@ def _from_files(
 def _from_model(path: Path, dtype: torch.dtype | None) -> Read:
     read = _from_gguf if path.suffix == ".gguf" else _from_folder
     with files_checked(path):
-        return read(path, dtype)
+        found = read(path, dtype)
+    give_back_freed_memory()  # of a vocabulary, half a million small pieces
+    return found
 
 
 def _from_adapter(folder: Path, dtype: torch.dtype | None, progress: Progress | None) -> Read:

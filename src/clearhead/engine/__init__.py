@@ -3,6 +3,7 @@
 Read the modules in this order:
 
 ================  =================================================================================
+``compiled``      the compiled functions: kept machine code, or made by numba
 ``weights``       a model's matrices, quantised and packed for the kernels
 ``cache``         the KV cache in half precision
 ``engine``        a model's weights and the compiled step: shared by all its runners

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from clearhead.attention.rotary import Rotary
 from clearhead.checkpoints.gguf.quantised import holds_blocks
+from clearhead.engine.compiled import step_code, step_is_kept
 from clearhead.engine.kernels.structures import Attention, FeedForward, Step
 from clearhead.engine.thread_tuner import ThreadTuner
 from clearhead.engine.weights import (
@@ -71,10 +72,15 @@ def engine_supports_config(config: ModelConfig) -> bool:
 
 @functools.cache
 def engine_runs_here() -> bool:
-    """True if this machine can run the kernels: numba, torch's OpenMP, half precision, FMA."""
+    """True if this machine can run the kernels: numba, torch's OpenMP, half precision, FMA.
+
+    Where their machine code is kept, they were made for this very processor.
+    """
     threads = torch_threads()
     if threads is None:
         return False
+    if step_is_kept():
+        return True
     try:
         from clearhead.kernels.operations import features, fuses, is_arm
     except ImportError:  # no numba, or one that does not support the installed NumPy
@@ -350,17 +356,8 @@ def _sizes(config: ModelConfig) -> dict[str, int]:
     }
 
 
-_step_address: list[int] = []
-
-
 def step_function(progress: Progress | None = None) -> int:
     """Compile or load the step, once; return its address."""
-    if not _step_address:
-        from clearhead.engine.kernels import step as engine_kernel
-
-        report = progress or (lambda _done, _total, _description: None)
-        description = "preparing the engine (compiled on first use)"
-        _step_address.append(
-            engine_kernel.step_function(lambda done, total: report(done, total, description))
-        )
-    return _step_address[0]
+    tell = progress or (lambda _done, _total, _description: None)
+    description = "preparing the engine (compiled on first use)"
+    return step_code(lambda done, total: tell(done, total, description)).addresses["run_step"]

@@ -19,7 +19,11 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
+from clearhead.checkpoints.gguf.kinds import CODES
+from clearhead.checkpoints.gguf.kinds import stored as stored_blocks
 from clearhead.checkpoints.gguf.quantised import QuantisedTensor, unpacked
+from clearhead.checkpoints.gguf.unpack_rows import unpack_function
+from clearhead.engine.compiled import interleave_function, multiply_function, pack_function
 from clearhead.engine.kernels.layouts import (
     PIECES,
     PLUS_128,
@@ -33,6 +37,8 @@ from clearhead.errors import InputError
 from clearhead.kernels.threads import torch_threads
 from clearhead.layers.normalisation import RMSNorm
 
+PACKED_AT_ONCE = 16 << 20  # bytes of a matrix, before the pages of the file are given back
+
 
 @dataclass(frozen=True)
 class PackedMatrix:
@@ -45,9 +51,6 @@ class PackedMatrix:
 
     def structure(self, following: Matrix | None = None) -> Matrix:
         """The C structure that the kernels read; ``following`` has the rows after its own."""
-        from clearhead.checkpoints.gguf.kernels.unpacking import stored, unpack_function
-        from clearhead.engine.kernels.matrix import multiply_function
-
         layout, count = Layout.of(self.kind), self.tiles.shape[0]
         return Matrix(
             weights=self.tiles.data_ptr(),
@@ -61,7 +64,7 @@ class PackedMatrix:
             pieces=ctypes.addressof(_table(self.kind)),
             block_bytes=layout.bytes,
             unpack=unpack_function(self.kind),
-            unpack_count=self.groups * GROUP // stored(self.kind).length,
+            unpack_count=self.groups * GROUP // stored_blocks(self.kind).length,
         )
 
     @property
@@ -159,8 +162,10 @@ def pack_matrix(
         whole[rows < 0] = 0
         return _quantised(whole, bias, eight_bits=eight_bits)
     stored = torch.where(rows < 0, -1, blocks.order[rows.clamp_min(0)])
-    tiles = _interleaved(blocks.blocks, Layout.of(blocks.kind), columns // GROUP, stored)
     assert isinstance(weight, QuantisedTensor)
+    tiles = _interleaved(
+        blocks.blocks, Layout.of(blocks.kind), columns // GROUP, stored, weight.release
+    )
     weight.release()
     return PackedMatrix(tiles, columns // GROUP, blocks.kind, bias)
 
@@ -176,8 +181,6 @@ def _blocks_of(weight: Tensor) -> QuantisedTensor | None:
 
 def _codes_as_bytes(blocks: UInt8[Tensor, "row codes"]) -> UInt8[Tensor, "row bytes"]:
     """Rows of IQ4_NL as rows of Q8_0, which hold the same numbers: a code stands for a byte."""
-    from clearhead.checkpoints.gguf.kernels.unpacking import CODES
-
     codes = torch.tensor(CODES, dtype=torch.int8).view(torch.uint8)
     apart = blocks.reshape(len(blocks), -1, 18)
     packed = apart[..., 2:].long()
@@ -189,19 +192,27 @@ def _interleaved(
     layout: Layout,
     groups: int,
     order: Int[Tensor, " row"],
+    release: Callable[[int, int], None] = lambda _first, _last: None,
 ) -> UInt8[Tensor, "tile bytes"]:
-    """Rows of blocks in tiles."""
+    """Rows of blocks in tiles. ``release`` is told which stored rows will not be read again soon,
+    so that a large matrix is not in memory twice."""
     tiles = len(order) // TILE
     target = torch.empty(tiles, layout.tile_bytes(groups), dtype=torch.uint8)
     order, blocks = order.contiguous(), blocks.contiguous()
     together = any(piece.change == TOGETHER for piece in layout.pieces)
     scratch = torch.empty(torch.get_num_threads() if together else 0, TILE * layout.bytes // 4)
-    task = Interleave(
-        blocks.data_ptr(), blocks.shape[1], order.data_ptr(), target.data_ptr(), tiles,
-        layout.blocks(groups), layout.bytes, ctypes.addressof(_table(layout.kind)),
-        scratch.data_ptr(),
-    )  # fmt: skip
-    _run(interleave_function(), task)
+    at_once = max(1, PACKED_AT_ONCE // max(1, target.shape[1]))
+    for first in range(0, tiles, at_once):
+        some = order[TILE * first : TILE * (first + at_once)]
+        task = Interleave(
+            blocks.data_ptr(), blocks.shape[1], some.data_ptr(), target[first:].data_ptr(),
+            len(some) // TILE, layout.blocks(groups), layout.bytes,
+            ctypes.addressof(_table(layout.kind)), scratch.data_ptr(),
+        )  # fmt: skip
+        _run(interleave_function(), task)
+        stored = some[some >= 0]
+        if len(stored) and int(stored[-1] - stored[0]) == len(stored) - 1:
+            release(int(stored[0]), int(stored[-1]) + 1)
     return target
 
 
@@ -274,30 +285,6 @@ def _run(function: int, task: ctypes.Structure) -> None:
     threads = torch_threads()
     assert threads is not None, "check engine_supports first"
     threads.run(function, ctypes.byref(task), torch.get_num_threads())
-
-
-@functools.cache
-def pack_function() -> int:
-    """Compile or load the function that quantises weights; return its address."""
-    from clearhead.engine.kernels.weight_packing import pack_weights
-
-    return _address(pack_weights)
-
-
-@functools.cache
-def interleave_function() -> int:
-    """Compile or load the function that puts blocks into tiles; return its address."""
-    from clearhead.engine.kernels.interleaving import interleave
-
-    return _address(interleave)
-
-
-def _address(function: Callable[[int], None]) -> int:
-    from numba import types
-
-    from clearhead.kernels.compiling import compiled
-
-    return int(compiled(function, types.void(types.int64)).address)
 
 
 def structures(matrices: Sequence[PackedMatrix]) -> list[Matrix]:

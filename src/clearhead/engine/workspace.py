@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from clearhead.engine.compiled import step_code
 from clearhead.engine.engine import Engine
 from clearhead.engine.kernels.structures import BLOCK, GROUP, LINE, SCRATCH_BYTES, TILE, Step
 from clearhead.engine.weights import rounded_up
@@ -53,22 +54,17 @@ class Workspace:
     """The memory of a runner's steps."""
 
     def __init__(self, engine: Engine) -> None:
-        from clearhead.engine.kernels.numbers import ACTIVATIONS, QUANTISED_GROUP_BYTES
-        from clearhead.engine.kernels.step import (
-            ATTENTION_PHASES,
-            FEED_FORWARD_PHASES,
-            OTHER_PHASES,
-        )
-
         self.engine = engine
-        layer_phases = ATTENTION_PHASES * (1 + engine.has_cross_attention) + FEED_FORWARD_PHASES
-        self._phases = OTHER_PHASES + engine.config.layers * layer_phases
-        self._activation = ACTIVATIONS.index(engine.config.activation)
+        facts = step_code().facts
+        attentions = 1 + engine.has_cross_attention
+        layer_phases = facts["attention_phases"] * attentions + facts["feed_forward_phases"]
+        self._phases = facts["other_phases"] + engine.config.layers * layer_phases
+        self._activation = facts["activations"].index(engine.config.activation)
         sizes = engine.sizes
         self._mixed_width = rounded_up(sizes["heads"] * sizes["value_dim"]) + GROUP  # the last head
         self._widest = max(sizes["model_width"], self._mixed_width)
-        self._input_bytes = _odd_lines(QUANTISED_GROUP_BYTES * self._widest // GROUP)
-        self._hidden_bytes = _odd_lines(QUANTISED_GROUP_BYTES * sizes["hidden_width"] // GROUP)
+        self._input_bytes = _odd_lines(facts["group_bytes"] * self._widest // GROUP)
+        self._hidden_bytes = _odd_lines(facts["group_bytes"] * sizes["hidden_width"] // GROUP)
         self._private_bytes = 2 * rounded_up(4 * self._widest + self._input_bytes, LINE)
         self._projected_width = (
             (sizes["heads"] + sizes["kv_heads"]) * sizes["key_width"]

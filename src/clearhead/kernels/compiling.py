@@ -44,9 +44,30 @@ def compiled(function: Callable[..., Any], signature: Any) -> Any:
     folder = Path(inspect.getfile(function)).parent
     function.__qualname__ = f"{function.__name__}_{sources_digest(folder)}"
     try:
-        return numba.cfunc(signature, error_model="numpy", cache=True)(function)
+        made = numba.cfunc(signature, error_model="numpy", cache=True)(function)
     except (RuntimeError, OSError):  # no folder that numba may write to, or a full disk
         return numba.cfunc(signature, error_model="numpy")(function)
+    _by_address[getattr(made, "address", 0)] = made
+    return made
+
+
+_by_address: dict[int, Any] = {}
+
+
+def object_at(address: int) -> tuple[str, bytes] | None:
+    """The symbol and the object file of a compiled function, out of numba's cache.
+
+    None if it is not there: nothing could be written, or numba keeps it in another way.
+    """
+    made = _by_address.get(address)
+    if made is None:
+        return None
+    try:
+        key = made._cache._index_key(made._sig, made._targetdescr.target_context.codegen())
+        _, kind, (code, *_) = made._cache._cache_file.load(key)[0]
+    except (AttributeError, TypeError, ValueError, IndexError, KeyError):
+        return None
+    return (made.native_name, code) if kind == "object" and isinstance(code, bytes) else None
 
 
 def bound(template: Callable[..., Any], name: str, **values: Any) -> Callable[..., Any]:

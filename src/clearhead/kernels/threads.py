@@ -65,8 +65,24 @@ def _for_numba(name: str) -> Any:
     from llvmlite import binding
     from numba import types
 
+    ours = f"clearhead_{name}"
+    address = names_for_kernels().get(ours)
+    if address is not None:
+        binding.add_symbol(ours, address)
+    return types.ExternalFunction(ours, types.int32())
+
+
+@functools.cache
+def names_for_kernels() -> dict[str, int]:
+    """The addresses of what kernels call by a name of ours; without OpenMP some are missing."""
+    found = {"clearhead_sched_yield": getattr(ctypes.CDLL(None), "sched_yield", None)}
     threads = torch_threads()
     if threads is not None:
-        address = ctypes.cast(getattr(threads.openmp, name), ctypes.c_void_p).value
-        binding.add_symbol(f"clearhead_{name}", address)
-    return types.ExternalFunction(f"clearhead_{name}", types.int32())
+        for name in (_THREAD_NUMBER, _THREAD_COUNT):
+            found[f"clearhead_{name}"] = getattr(threads.openmp, name)
+    addresses = {
+        name: ctypes.cast(function, ctypes.c_void_p).value
+        for name, function in found.items()
+        if function is not None
+    }
+    return {name: address for name, address in addresses.items() if address is not None}

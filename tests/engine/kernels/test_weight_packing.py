@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from clearhead.engine.compiled import pack_function
 from clearhead.engine.engine import engine_runs_here
 from clearhead.engine.kernels.structures import Pack
-from clearhead.engine.weights import pack_function
 
 pytestmark = pytest.mark.skipif(not engine_runs_here(), reason="no OpenMP or half precision here")
 

@@ -72,16 +72,13 @@ class GGUFFile:
 
     def quantised(self, name: str) -> QuantisedTensor:
         """Return the matrix ``name`` as it is stored, unpacked where it is used."""
-        tensor = self._tensor(name)
+        tensor, mapping = self._tensor(name), self._mapping  # not all of the metadata with it
         rows = torch.from_numpy(self._bytes(tensor)).view(tensor.shape[0], -1)
-        return QuantisedTensor(rows, tensor.kind.name, give_back=lambda: self._release(tensor))
 
-    def _release(self, tensor: GGUFTensor) -> None:
-        """Give back the pages that hold nothing but this tensor."""
-        first = -(-tensor.start // mmap.PAGESIZE) * mmap.PAGESIZE
-        last = tensor.end // mmap.PAGESIZE * mmap.PAGESIZE
-        if last > first and hasattr(mmap, "MADV_DONTNEED"):
-            self._mapping.madvise(mmap.MADV_DONTNEED, first, last - first)
+        def give_back(start: int, end: int) -> None:
+            _give_back(mapping, tensor.start + start, min(tensor.start + end, tensor.end))
+
+        return QuantisedTensor(rows, tensor.kind.name, give_back=give_back)
 
     def tensor(self, name: str, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Return tensor ``name`` as ``dtype``, dequantised if need be.
@@ -110,3 +107,11 @@ class GGUFFile:
         if tensor is None:
             raise CheckpointError(f"{self.path} has no tensor {name!r}.")
         return tensor
+
+
+def _give_back(mapping: mmap.mmap, start: int, end: int) -> None:
+    """Let the system have the pages that hold nothing but these bytes of a file."""
+    first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+    last = end // mmap.PAGESIZE * mmap.PAGESIZE
+    if last > first and hasattr(mmap, "MADV_DONTNEED"):
+        mapping.madvise(mmap.MADV_DONTNEED, first, last - first)

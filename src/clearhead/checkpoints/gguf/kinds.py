@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -44,3 +46,22 @@ number per block (F32, I8 …) wants its dtype in ``file``. Tests compare this t
 def kind_named(name: str) -> TensorKind:
     """A kind by its name."""
     return next(kind for kind in KINDS.values() if kind.name == name)
+
+
+CODES = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)  # of IQ4_NL
+RUN = 16  # numbers that compiled functions unpack together
+
+
+class Stored(NamedTuple):
+    """How they see a row of one kind: numbers and bytes of a block."""
+
+    length: int
+    bytes: int
+
+
+@functools.cache
+def stored(name: str) -> Stored:
+    """The blocks that they count: the file's own, or 16 numbers where those are single ones."""
+    kind = kind_named(name)
+    times = RUN if kind.block_length == 1 else 1
+    return Stored(kind.block_length * times, kind.block_bytes * times)

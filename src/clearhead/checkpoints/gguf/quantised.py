@@ -22,12 +22,15 @@ from torch.utils._pytree import tree_map_only
 
 from clearhead.checkpoints.gguf.dequantise import dequantise
 from clearhead.checkpoints.gguf.kinds import kind_named
+from clearhead.checkpoints.gguf.unpack_rows import UNPACKED, Rows, rows_function, unpack_function
 from clearhead.errors import InputError
 from clearhead.kernels.loading import load_kernel
 from clearhead.kernels.threads import TorchThreads
 
 PLAIN = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 """Kinds whose blocks are single numbers."""
+
+GiveBack = Callable[[int, int], None]  # from a byte of the matrix to another
 
 
 class QuantisedTensor(Tensor):
@@ -39,7 +42,7 @@ class QuantisedTensor(Tensor):
     blocks: UInt8[Tensor, "stored_row byte"]
     kind: str
     order: Int[Tensor, " row"]
-    give_back: Callable[[], None] | None  # the pages of a mapped file
+    give_back: GiveBack | None  # the pages of a mapped file
 
     @staticmethod
     def __new__(
@@ -47,7 +50,7 @@ class QuantisedTensor(Tensor):
         blocks: UInt8[Tensor, "stored_row byte"],
         kind: str,
         order: Int[Tensor, " row"] | None = None,
-        give_back: Callable[[], None] | None = None,
+        give_back: GiveBack | None = None,
     ) -> QuantisedTensor:
         """The matrix of all stored rows, or of those in ``order``."""
         order = torch.arange(len(blocks)) if order is None else order
@@ -68,13 +71,22 @@ class QuantisedTensor(Tensor):
         return self.taken(torch.arange(len(self.order)))
 
     def floats(self) -> Tensor:
-        """All of it as float32, in memory of its own."""
-        return unpacked(self.blocks, self.kind, self.order)
+        """All of it as float32, in memory of its own.
 
-    def release(self) -> None:
-        """Give the memory of the file's pages back; they are read again when they are needed."""
+        The file's pages go back: they are read anew in far less time than unpacking takes, and a
+        forward does not hold the whole file besides.
+        """
+        found = unpacked(self.blocks, self.kind, self.order)
+        if self.blocks.numel() >= FEWEST_RELEASED:
+            self.release()
+        return found
+
+    def release(self, first: int = 0, last: int | None = None) -> None:
+        """Give the memory of stored rows ``first`` … ``last`` − 1 back: the file's pages, which are
+        read again when they are needed. Default: all rows."""
         if self.give_back is not None:
-            self.give_back()
+            size = self.blocks.shape[1]
+            self.give_back(first * size, (len(self.blocks) if last is None else last) * size)
 
     @property
     def data(self) -> Tensor:
@@ -258,13 +270,6 @@ Unpack = Callable[[Tensor, int, Tensor, Tensor], None]
 
 def _compiled(threads: TorchThreads, kind: str) -> Unpack | None:
     """The compiled way; None for a kind that has none."""
-    from clearhead.checkpoints.gguf.kernels.unpacking import (
-        UNPACKED,
-        Rows,
-        rows_function,
-        unpack_function,
-    )
-
     if kind not in UNPACKED:
         return None
 
@@ -279,6 +284,7 @@ def _compiled(threads: TorchThreads, kind: str) -> Unpack | None:
     return unpack
 
 
+FEWEST_RELEASED = 1 << 20  # bytes
 FEWEST_SHARED = 65_536  # numbers; fewer are unpacked before a second thread has woken up
 
 

@@ -136,16 +136,17 @@ def _scored_merges(vocabulary: GgufVocabulary) -> list[tuple[str, str]]:
     SentencePiece merges the pair whose result has the best score; a rank for each pair says the
     same to a BPE model. Equal scores keep the vocabulary's order.
     """
-    ids, scores = vocabulary.ids, vocabulary.scores
+    ids, scores, tokens = vocabulary.ids, vocabulary.scores, vocabulary.tokens
     normal = [ids[token] for token in vocabulary.of_type(NORMAL, USER_DEFINED)]
     merges = []
-    lengths = {len(token) for token in vocabulary.tokens}
+    lengths = {len(token) for token in tokens}
     for id in sorted(normal, key=lambda id: -scores[id]):
-        token = vocabulary.tokens[id]
+        token = tokens[id]
         places = (p for p in range(1, len(token)) if p in lengths and len(token) - p in lengths)
         cuts = [(token[:place], token[place:]) for place in places]
-        known = [(left, right) for left, right in cuts if left in ids and right in ids]
-        merges.extend(sorted(known, key=lambda pair: (ids[pair[0]], ids[pair[1]])))
+        known = [(ids[left], ids[right]) for left, right in cuts if left in ids and right in ids]
+        # the vocabulary's own strings: half a million pairs would have a million new ones
+        merges.extend((tokens[left], tokens[right]) for left, right in sorted(known))
     return merges
 
 

@@ -10,14 +10,15 @@ import pytest
 import torch
 
 from clearhead.checkpoints.gguf.dequantise import dequantise
-from clearhead.checkpoints.gguf.kinds import KINDS, kind_named
+from clearhead.checkpoints.gguf.kinds import KINDS, kind_named, stored
+from clearhead.checkpoints.gguf.unpack_rows import UNPACKED, Rows
 
 unpacking = pytest.importorskip("clearhead.checkpoints.gguf.kernels.unpacking")
 
 
-@pytest.mark.parametrize("kind", unpacking.UNPACKED)
+@pytest.mark.parametrize("kind", UNPACKED)
 def test_any_bytes_give_the_bits_of_the_package(kind: str) -> None:
-    length, size = unpacking.stored(kind)
+    length, size = stored(kind)
     blocks = np.random.default_rng(5).integers(0, 256, (97, size), dtype=np.uint8)
     found = np.zeros((97, length), np.float32)
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(unpacking.unpack_function(kind))
@@ -29,13 +30,13 @@ def test_any_bytes_give_the_bits_of_the_package(kind: str) -> None:
 
 def test_every_kind_but_one_is_compiled() -> None:
     blocks = {kind.name for kind in KINDS.values() if kind.block_length > 1}
-    assert blocks - set(unpacking.UNPACKED) == {"IQ4_XS"}
+    assert blocks - set(UNPACKED) == {"IQ4_XS"}
 
 
 def test_rows_in_another_order() -> None:
     stored = np.random.default_rng(1).integers(0, 60, (5, 3, 34), dtype=np.uint8)
     order, target = np.array([4, 0, 0]), torch.zeros(3, 100)  # rows of 96 numbers, 100 apart
-    task = unpacking.Rows(
+    task = Rows(
         stored.ctypes.data, 3 * 34, 3, order.ctypes.data, 3, target.data_ptr(), 400,
         unpacking.unpack_function("Q8_0"),
     )  # fmt: skip

@@ -8,14 +8,14 @@ Each kind says what 16 neighbouring numbers of a block are (``…_run``); one te
 
 from __future__ import annotations
 
-import ctypes
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit, types
 
-from clearhead.checkpoints.gguf.kinds import kind_named
+from clearhead.checkpoints.gguf.kinds import CODES, RUN, stored
+from clearhead.checkpoints.gguf.unpack_rows import Rows
 from clearhead.kernels.compiling import INLINED, bound, compiled, record_at
 from clearhead.kernels.memory import (
     byte_at,
@@ -46,9 +46,6 @@ from clearhead.kernels.vectors import (
     shifted_right_by,
     subtract,
 )
-
-RUN = 16  # numbers that are unpacked together
-CODES = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)  # of IQ4_NL
 
 thread_number, thread_count = thread_functions()
 
@@ -196,7 +193,6 @@ RUNS = {
     "Q2_K": q2_k_run, "Q3_K": q3_k_run, "Q4_K": q4_k_run, "Q5_K": q5_k_run, "Q6_K": q6_k_run,
     "F16": f16_run, "BF16": bf16_run, "F32": f32_run,
 }  # fmt: skip
-UNPACKED = (*RUNS, "IQ4_NL")
 
 run_of, runs_of_block, bytes_of_block = f32_run, 1, 64  # what the template's copies have instead
 
@@ -220,22 +216,6 @@ def unpack_iq4_nl(blocks: int, count: int, target: int) -> None:
             put_float(where + 4 * RUN, scale * np.float32(CODES[both >> 4]))
 
 
-class Stored(NamedTuple):
-    """How ``unpack`` sees a row of one kind: bytes and numbers of a block."""
-
-    length: int
-    bytes: int
-
-
-@functools.cache
-def stored(name: str) -> Stored:
-    """The blocks that ``unpack_function`` counts: the file's own, or 16 numbers where those are
-    single ones."""
-    kind = kind_named(name)
-    times = RUN if kind.block_length == 1 else 1
-    return Stored(kind.block_length * times, kind.block_bytes * times)
-
-
 @functools.cache
 def unpack_function(name: str) -> int:
     """Compile or load what unpacks blocks of a kind; the address of f(blocks, count, target)."""
@@ -247,15 +227,6 @@ def unpack_function(name: str) -> int:
             run_of=RUNS[name], runs_of_block=length // RUN, bytes_of_block=size,
         )  # fmt: skip
     return int(compiled(function, types.void(*[types.int64] * 3)).address)
-
-
-class Rows(ctypes.Structure):
-    """Rows to unpack: row i of ``target`` is row ``order[i]`` of ``source``."""
-
-    _fields_ = [
-        (name, ctypes.c_int64)
-        for name in ("source", "row_bytes", "blocks", "order", "rows", "target", "row", "unpack")
-    ]
 
 
 rows_at = record_at(Rows)
