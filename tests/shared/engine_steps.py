@@ -78,32 +78,39 @@ class PreparedStep:
         memory.copy_(torch.randn(memory.shape))
         return memory.clone()
 
-    def vectors(self, name: str, groups: int) -> Tensor:
-        """The quantised vectors of a shared tensor, dequantised."""
-        return torch.stack([dequantised_vector(row.numpy(), groups) for row in self.memory(name)])
+    def vectors(self, name: str, groups: int, tokens: int) -> Tensor:
+        """The quantised vectors of so many tokens in a shared tensor, dequantised."""
+        return dequantised_vectors(self.memory(name).flatten().numpy(), groups, tokens)
 
 
-def quantised_vector(values: Any) -> Any:
-    """A vector as the kernels quantise it, computed by NumPy: the bytes."""
-    groups = np.asarray(values, np.float32).reshape(-1, GROUP)
+def quantised_vectors(values: Any) -> Any:
+    """The vectors of tokens as the kernels quantise them, computed by NumPy: the bytes."""
+    values = np.asarray(values, np.float32)
+    groups = values.reshape(len(values), -1, GROUP)
     largest = np.abs(groups).max(-1, keepdims=True)
     inverse = np.divide(LARGEST, largest, out=np.zeros_like(largest), where=largest > 0)
     integers = np.rint(groups * inverse).astype(np.int32)
     total = integers.sum(-1)
-    scale = (largest / LARGEST)[:, 0]
-    halves = (-128 * integers.reshape(-1, 2, GROUP // 2).sum(-1)).astype(np.int32)
-    tail = (
+    scale = (largest / LARGEST)[..., 0]
+    halves = -128 * integers.reshape(*scale.shape, 2, GROUP // 2).sum(-1)
+    tails = (
         scale, scale * total.astype(np.float32), (-128 * total).astype(np.int32),
-        halves[:, 0].copy(), halves[:, 1].copy(), groups.flatten(),
+        halves[..., 0].astype(np.int32), halves[..., 1].astype(np.int32),
     )  # fmt: skip
-    return np.concatenate([_split(integers), *(part.view(np.uint8) for part in tail)])
+    split = _split(integers).reshape(len(values), scale.shape[1], -1).transpose(1, 0, 2)
+    parts = [split.reshape(scale.shape[1], -1)]
+    parts += [np.ascontiguousarray(tail.T).view(np.uint8) for tail in tails]
+    return np.concatenate([np.concatenate(parts, 1).flatten(), groups.flatten().view(np.uint8)])
 
 
-def dequantised_vector(stored: Any, groups: int) -> Tensor:
-    """The numbers of a quantised vector."""
-    scales = stored[2 * GROUP * groups :][: 4 * groups].copy().view(np.float32)
-    integers = _joined(stored[: 2 * GROUP * groups]).reshape(groups, GROUP)
-    return torch.from_numpy(integers * scales[:, None].astype(np.float64)).flatten()
+def dequantised_vectors(stored: Any, groups: int, tokens: int) -> Tensor:
+    """The numbers of the quantised vectors of so many tokens."""
+    size = 2 * GROUP + 5 * 4  # bytes of a group of a token
+    apart = stored[: size * groups * tokens].reshape(groups, size * tokens)
+    integers = _joined(apart[:, : 2 * GROUP * tokens].flatten()).reshape(groups, tokens, GROUP)
+    scales = apart[:, 2 * GROUP * tokens :][:, : 4 * tokens].copy().view(np.float32)
+    numbers = integers * scales[..., None].astype(np.float64)
+    return torch.from_numpy(numbers.transpose(1, 0, 2).reshape(tokens, -1).copy())
 
 
 def _splits_bytes() -> bool:

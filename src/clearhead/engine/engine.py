@@ -190,7 +190,7 @@ class Engine:
     def run(self, step: Step) -> None:
         """Run the compiled step, on all threads or on one, whichever is faster."""
         tuner, maximum = self._tuners[step.tokens > 1], self.threads
-        count = maximum if self._threads else tuner.choose(maximum)
+        count = maximum if self._threads else tuner.choose(maximum, step.tokens)
         start = time.perf_counter()
         if count == 1:
             ctypes.CFUNCTYPE(None, ctypes.c_void_p)(step_function())(ctypes.byref(step))
@@ -198,7 +198,7 @@ class Engine:
             threads = torch_threads()
             assert threads is not None
             threads.run(step_function(), ctypes.byref(step), count)
-        tuner.record(count, (time.perf_counter() - start) / step.tokens)
+        tuner.record(count, time.perf_counter() - start, step.tokens)
 
     def structures(self) -> tuple[Any, Any]:
         """Copies of the layers' structures for one runner, which adds its cache's addresses."""

@@ -41,15 +41,6 @@ def split_into_blocks(rows: list[list[int]], lengths: list[int]) -> Iterator[lis
         yield block
 
 
-def _odd_lines(size: int) -> int:
-    """So many bytes or a little more: an odd number of cache lines.
-
-    A product reads the same place of all tokens' vectors in turn. At a distance of a power of two
-    they would push each other out of the processor's cache.
-    """
-    return (-(-size // LINE) | 1) * LINE
-
-
 class Workspace:
     """The memory of a runner's steps."""
 
@@ -63,8 +54,8 @@ class Workspace:
         sizes = engine.sizes
         self._mixed_width = rounded_up(sizes["heads"] * sizes["value_dim"]) + GROUP  # the last head
         self._widest = max(sizes["model_width"], self._mixed_width)
-        self._input_bytes = _odd_lines(facts["group_bytes"] * self._widest // GROUP)
-        self._hidden_bytes = _odd_lines(facts["group_bytes"] * sizes["hidden_width"] // GROUP)
+        self._input_bytes = facts["group_bytes"] * self._widest // GROUP
+        self._hidden_bytes = facts["group_bytes"] * sizes["hidden_width"] // GROUP
         self._private_bytes = 2 * rounded_up(4 * self._widest + self._input_bytes, LINE)
         self._projected_width = (
             (sizes["heads"] + sizes["kv_heads"]) * sizes["key_width"]
@@ -108,10 +99,8 @@ class Workspace:
             positions=ctypes.addressof(self.positions),
             segment_starts=ctypes.addressof(self.segment_starts),
             output_tokens=ctypes.addressof(self.output_tokens),
-            input_bytes=self._input_bytes,
             mixed_width=self._mixed_width,
             projected_width=self._projected_width,
-            hidden_bytes=self._hidden_bytes,
             private_bytes=self._private_bytes,
             scale=sizes["key_dim"] ** -0.5 if scale is None else scale,
             epsilon=config.norm_epsilon,

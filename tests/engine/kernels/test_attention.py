@@ -54,14 +54,14 @@ def test_attention_is_softmax_over_all_keys(changes: dict[str, Any]) -> None:
     for unit in reversed(range(units)):  # in any order
         call("attend", prepared.address, prepared.attention, unit, scratch.data_ptr())
     for token in range(6):
-        mixed, vector = prepared.memory("mixed")[token], prepared.memory("inputs")[token]
-        arguments = (token, mixed.data_ptr(), vector.data_ptr())
+        mixed = prepared.memory("mixed")[token]
+        arguments = (token, mixed.data_ptr(), prepared.fields.inputs)
         call("merge_token", prepared.address, prepared.attention, *arguments)
     mixed = prepared.memory("mixed")[:6]
     width = HEADS * VALUE  # heads side by side, without their padding
     torch.testing.assert_close(mixed[:, :width], wanted.flatten(1), rtol=0, atol=3e-6)
     assert not mixed[:, width:224].any()
-    stored = prepared.vectors("inputs", 7)[:6]
+    stored = prepared.vectors("inputs", 7, 6)
     torch.testing.assert_close(stored.float(), mixed[:, :224], rtol=0, atol=1e-3)
 
 

@@ -38,20 +38,20 @@ def test_normalised_and_quantised(changes: dict[str, Any]) -> None:
     prepared.fill("states")
     prepared.memory("states")[:, 44:] = 0
     states, step = prepared.memory("states"), prepared.fields
-    normed, vector = prepared.memory("normed")[1], prepared.memory("inputs")[1]
+    normed = prepared.memory("normed")[1]
     call(
         "normalise_and_quantise", prepared.address, prepared.runner._attentions[0].norm, 1,
-        normed.data_ptr(), vector.data_ptr(),
+        normed.data_ptr(), step.inputs, 1, 3,
     )  # fmt: skip
     norm = model.stack.blocks[0].attention_residual.before  # type: ignore[union-attr]
     assert norm is not None
     torch.testing.assert_close(normed[:44], norm(states[1, :44]), rtol=1e-5, atol=1e-5)  # type: ignore[operator]
     assert not normed[44:].any()
     assert (step.model, step.model_width) == (44, 64)
-    found = prepared.vectors("inputs", 2)[1]
+    found = prepared.vectors("inputs", 2, 3)[1]
     torch.testing.assert_close(found, normed.double(), rtol=0, atol=1e-3)
     call(
-        "normalise_and_quantise", prepared.address, 0, 2, normed.data_ptr(), vector.data_ptr()
+        "normalise_and_quantise", prepared.address, 0, 2, normed.data_ptr(), step.inputs, 1, 3
     )  # no norm: the state itself
-    found = prepared.vectors("inputs", 2)[1]
+    found = prepared.vectors("inputs", 2, 3)[1]
     torch.testing.assert_close(found, states[2].double(), rtol=0, atol=1e-3)

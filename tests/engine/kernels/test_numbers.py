@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from clearhead.engine.engine import engine_runs_here
-from tests.shared.engine_steps import dequantised_vector, quantised_vector
+from tests.shared.engine_steps import dequantised_vectors, quantised_vectors
 
 pytestmark = pytest.mark.skipif(not engine_runs_here(), reason="no OpenMP or half precision here")
 
@@ -87,17 +87,21 @@ def test_quantised_vectors() -> None:
 
     from clearhead.engine.kernels.numbers import QUANTISED_GROUP_BYTES, quantise
 
-    compiled = numba.cfunc(types.void(*[types.int64] * 3), error_model="numpy")(
-        lambda values, vector, groups: quantise(values, vector, groups)
+    compiled = numba.cfunc(types.void(*[types.int64] * 5), error_model="numpy")(
+        lambda values, vectors, groups, token, tokens: quantise(
+            values, vectors, groups, token, tokens
+        )
     )
-    groups = 5
-    values = np.random.default_rng(3).normal(size=32 * groups).astype(np.float32)
-    values[64:96] = 0
-    values[96:128] *= 1e6
-    stored = np.zeros(QUANTISED_GROUP_BYTES * groups, np.uint8)
-    compiled.ctypes(values.ctypes.data, stored.ctypes.data, groups)
-    assert stored.tolist() == quantised_vector(values).tolist()
-    largest = np.abs(values.reshape(groups, 32)).max(-1, keepdims=True)
-    error = np.abs(dequantised_vector(stored, groups).numpy() - values).reshape(groups, 32)
+    tokens, groups = 3, 5
+    values = np.random.default_rng(3).normal(size=(tokens, 32 * groups)).astype(np.float32)
+    values[:, 64:96] = 0
+    values[:, 96:128] *= 1e6
+    stored = np.zeros(QUANTISED_GROUP_BYTES * groups * tokens, np.uint8)
+    for token in range(tokens):
+        compiled.ctypes(values[token].ctypes.data, stored.ctypes.data, groups, token, tokens)
+    assert stored.tolist() == quantised_vectors(values).tolist()
+    largest = np.abs(values.reshape(-1, 32)).max(-1, keepdims=True)
+    found = dequantised_vectors(stored, groups, tokens).numpy()
+    error = np.abs(found - values).reshape(-1, 32)
     assert (error <= largest / 32512 * 0.51).all()  # half a step, and the rounding of float32
     assert 32 * (ctypes.sizeof(ctypes.c_int16) + 4) + 20 == QUANTISED_GROUP_BYTES

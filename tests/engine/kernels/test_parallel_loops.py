@@ -22,12 +22,12 @@ def attention_phases(prepared: PreparedStep, threads: int) -> list[int]:
     phases = [phase]
     for name, arguments in (
         ("normalise_and_quantise_all", (layer.norm,)),
-        ("project", (layer.project, step.inputs, step.input_bytes, step.tokens, step.projected,
+        ("project", (layer.project, step.inputs, step.tokens, step.projected,
                      4 * step.projected_width, results)),
         ("rotate_and_store_all", (attention,)),
         ("attend_all", (attention, step.private)),
         ("merge_all", (attention,)),
-        ("add_projected", (layer.output, step.inputs, step.input_bytes, step.states, results)),
+        ("add_projected", (layer.output, step.inputs, step.states, results)),
     ):  # fmt: skip
         phase = call(name, address, *arguments, phase, 0, threads)
         phases.append(phase)
@@ -42,7 +42,10 @@ def test_one_thread_of_two_does_all_the_work() -> None:
     alone, both = (PreparedStep(model, ROWS, LENGTHS) for _ in range(2))
     assert attention_phases(alone, 1) == list(range(1, 9))
     assert attention_phases(both, 2) == list(range(1, 9))
-    for name in ("states", "normed", "inputs", "projected", "mixed", "hidden"):
+    for name in ("inputs", "hidden"):
+        assert torch.equal(alone.memory(name), both.memory(name)), name
+        assert alone.vectors(name, 2, 6).any(dim=-1).all(), name
+    for name in ("states", "normed", "projected", "mixed"):
         assert torch.equal(alone.memory(name), both.memory(name)), name
         assert alone.memory(name)[:6].any(dim=-1).all(), name
         assert not alone.memory(name)[6:].any(), name

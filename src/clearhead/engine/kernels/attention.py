@@ -346,9 +346,9 @@ def keep_head(
 
 @part
 def merge_token(
-    step_address: int, attention_address: int, token: int, mixed: int, vector: int
+    step_address: int, attention_address: int, token: int, mixed: int, vectors: int
 ) -> None:
-    """Merge all heads of a token, concatenate and quantise them."""
+    """Merge all heads of a token, concatenate and quantise them: one of all tokens' vectors."""
     step, attention = step_at(step_address), attention_at(attention_address)
     for head in range(step.heads):
         # the zeros that pad a head are overwritten by the next one
@@ -360,4 +360,4 @@ def merge_token(
     groups = (width + GROUP - 1) // GROUP
     for i in range(width, GROUP * groups):
         put_float(mixed + 4 * i, ZERO)
-    quantise(mixed, vector, groups)
+    quantise(mixed, vectors, groups, token, step.tokens)

@@ -92,12 +92,13 @@ def add_normalised(step_address: int, norm: int, token: int) -> None:
 
 @part
 def normalise_and_quantise(
-    step_address: int, norm: int, token: int, normed: int, vector: int
+    step_address: int, norm: int, token: int, normed: int, vectors: int, place: int, places: int
 ) -> None:
-    """Normalise (unless ``norm`` is 0) and quantise a token's hidden state."""
+    """Normalise (unless ``norm`` is 0) and quantise a token's hidden state, as vector ``place`` of
+    ``places``."""
     step = step_at(step_address)
     state = step.states + 4 * token * step.model_width
     if norm != 0:
         normalise(step, norm_at(norm), state, normed)
         state = normed
-    quantise(state, vector, step.model_width // GROUP)
+    quantise(state, vectors, step.model_width // GROUP, place, places)

@@ -95,13 +95,33 @@ def activated(x: Any, activation: int) -> Any:
     return result
 
 
-# A quantised vector: groups of 32 integers of 16 bits, then for each group its scale, scale·Σ,
-# −128·Σ, and −128·Σ of either half. Σ is the sum of the integers: it corrects for weights that are
-# stored without a sign. At the end the numbers themselves, for weights that are floats.
+# The quantised vectors of a step's tokens lie group by group, so that a product reads on in one
+# direction. Of a group there are the 32 integers of 16 bits of every token, then every token's
+# scale, scale·Σ, −128·Σ, and −128·Σ of either half. Σ is the sum of the integers: it corrects for
+# weights that are stored without a sign. At the end the numbers themselves, token by token, for
+# weights that are floats.
 LARGEST_INTEGER = np.float32(127 * 256)
 SPLIT_BYTES = 2 * GROUP
 FLOATS_AT = SPLIT_BYTES + 20
-QUANTISED_GROUP_BYTES = FLOATS_AT + 4 * GROUP  # bytes of one group
+QUANTISED_GROUP_BYTES = FLOATS_AT + 4 * GROUP  # bytes of one group of one token
+
+
+@njit(**INLINED)
+def integers_at(vectors: int, group: int, token: int, tokens: int) -> int:
+    """Address of a token's integers of one group, among the vectors of so many tokens."""
+    return vectors + FLOATS_AT * tokens * group + SPLIT_BYTES * token
+
+
+@njit(**INLINED)
+def scale_at(vectors: int, group: int, token: int, tokens: int) -> int:
+    """Address of a token's scale of one group; its other numbers follow, 4·tokens bytes apart."""
+    return vectors + FLOATS_AT * tokens * group + SPLIT_BYTES * tokens + 4 * token
+
+
+@njit(**INLINED)
+def floats_at(vectors: int, groups: int, token: int, tokens: int) -> int:
+    """Address of a token's numbers before they were quantised."""
+    return vectors + FLOATS_AT * tokens * groups + 4 * GROUP * groups * token
 
 
 @njit(**INLINED)
@@ -112,8 +132,10 @@ def zero_or_nan(first: Any, second: Any) -> Any:
 
 
 @njit(**INLINED)
-def quantise_group(first: Any, second: Any, vector: int, groups: int, group: int) -> None:
-    """Quantise 32 numbers: group ``group`` of a quantised vector of ``groups``.
+def quantise_group(
+    first: Any, second: Any, vectors: int, groups: int, group: int, token: int, tokens: int
+) -> None:
+    """Quantise 32 numbers: one group, of ``groups``, of one of the vectors of ``tokens`` tokens.
 
     If one of them is NaN or infinite, the scale is NaN, and with it every product.
     """
@@ -121,25 +143,27 @@ def quantise_group(first: Any, second: Any, vector: int, groups: int, group: int
     inverse = LARGEST_INTEGER / largest if largest > ZERO else ZERO
     first_integers = as_ints(rounded(multiply(first, broadcast(inverse))))
     second_integers = as_ints(rounded(multiply(second, broadcast(inverse))))
-    store_split(vector + group * SPLIT_BYTES, first_integers)
-    store_split(vector + group * SPLIT_BYTES + GROUP, second_integers)
+    integers = integers_at(vectors, group, token, tokens)
+    store_split(integers, first_integers)
+    store_split(integers + GROUP, second_integers)
     first_sum, second_sum = int_sum_of(first_integers), int_sum_of(second_integers)
     total = first_sum + second_sum
     scale = largest / LARGEST_INTEGER + zero_or_nan(first, second)
-    scales = vector + groups * SPLIT_BYTES + 4 * group
+    scales = scale_at(vectors, group, token, tokens)
     put_float(scales, scale)
-    put_float(scales + 4 * groups, scale * np.float32(total))
-    put_int(scales + 8 * groups, np.int32(-128 * total))
-    put_int(scales + 12 * groups, np.int32(-128 * first_sum))
-    put_int(scales + 16 * groups, np.int32(-128 * second_sum))
-    numbers = vector + groups * FLOATS_AT + 4 * GROUP * group
+    put_float(scales + 4 * tokens, scale * np.float32(total))
+    put_int(scales + 8 * tokens, np.int32(-128 * total))
+    put_int(scales + 12 * tokens, np.int32(-128 * first_sum))
+    put_int(scales + 16 * tokens, np.int32(-128 * second_sum))
+    numbers = floats_at(vectors, groups, token, tokens) + 4 * GROUP * group
     store_floats(numbers, first)
     store_floats(numbers + 64, second)
 
 
 @njit(**INLINED)
-def quantise(values: int, vector: int, groups: int) -> None:
-    """Quantise a vector of float32 numbers."""
+def quantise(values: int, vectors: int, groups: int, token: int, tokens: int) -> None:
+    """Quantise float32 numbers: one of the vectors of ``tokens`` tokens."""
     for group in range(groups):
         source = values + 4 * GROUP * group
-        quantise_group(load_floats(source), load_floats(source + 64), vector, groups, group)
+        first, second = load_floats(source), load_floats(source + 64)
+        quantise_group(first, second, vectors, groups, group, token, tokens)

@@ -35,7 +35,7 @@ def embed_all(step_address: int, thread: int, threads: int) -> int:
 
 @part
 def project(
-    step_address: int, matrix: int, inputs: int, stride: int, tokens: int,
+    step_address: int, matrix: int, inputs: int, tokens: int,
     target: int, target_row: int, results: int, phase: int, thread: int, threads: int,
 ) -> int:  # fmt: skip
     """Compute target = matrix · inputs + bias, for each token."""
@@ -45,9 +45,7 @@ def project(
     unit = next_unit(step.counters, phase, units, thread, threads)
     while unit >= 0:
         first = unit * span
-        project_tiles(
-            matrix, first, first + span, inputs, stride, tokens, target, target_row, results
-        )
+        project_tiles(matrix, first, first + span, inputs, tokens, target, target_row, results)
         finish(step.counters, phase, threads)
         unit = next_unit(step.counters, phase, units, thread, threads)
     return wait(step.counters, phase, units, threads)
@@ -55,8 +53,8 @@ def project(
 
 @part
 def add_projected(
-    step_address: int, matrix: int, inputs: int, stride: int, base: int,
-    results: int, phase: int, thread: int, threads: int,
+    step_address: int, matrix: int, inputs: int, base: int, results: int,
+    phase: int, thread: int, threads: int,
 ) -> int:  # fmt: skip
     """Compute states = base + matrix · inputs + bias."""
     step = step_at(step_address)
@@ -65,9 +63,7 @@ def add_projected(
     unit = next_unit(step.counters, phase, units, thread, threads)
     while unit >= 0:
         first = unit * span
-        add_projected_tiles(
-            step_address, matrix, first, first + span, inputs, stride, base, results
-        )
+        add_projected_tiles(step_address, matrix, first, first + span, inputs, base, results)
         finish(step.counters, phase, threads)
         unit = next_unit(step.counters, phase, units, thread, threads)
     return wait(step.counters, phase, units, threads)
@@ -110,9 +106,7 @@ def normalise_and_quantise_all(
     token = next_unit(step.counters, phase, step.tokens, thread, threads)
     while token >= 0:
         normed = step.normed + 4 * token * step.model_width
-        normalise_and_quantise(
-            step_address, norm, token, normed, step.inputs + token * step.input_bytes
-        )
+        normalise_and_quantise(step_address, norm, token, normed, step.inputs, token, step.tokens)
         finish(step.counters, phase, threads)
         token = next_unit(step.counters, phase, step.tokens, thread, threads)
     return wait(step.counters, phase, step.tokens, threads)
@@ -158,8 +152,7 @@ def merge_all(step_address: int, attention: int, phase: int, thread: int, thread
     token = next_unit(step.counters, phase, step.tokens, thread, threads)
     while token >= 0:
         mixed = step.mixed + 4 * token * step.mixed_width
-        vector = step.inputs + token * step.input_bytes
-        merge_token(step_address, attention, token, mixed, vector)
+        merge_token(step_address, attention, token, mixed, step.inputs)
         finish(step.counters, phase, threads)
         token = next_unit(step.counters, phase, step.tokens, thread, threads)
     return wait(step.counters, phase, step.tokens, threads)

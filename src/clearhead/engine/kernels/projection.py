@@ -8,11 +8,10 @@ from typing import Any
 
 from numba import njit
 
-from clearhead.engine.kernels.matrix import multiply_tile
+from clearhead.engine.kernels.matrix import multiply_tiles
 from clearhead.engine.kernels.numbers import activated, quantise_group
 from clearhead.engine.kernels.parts import feed_forward_at, matrix_at, part, step_at
 from clearhead.engine.kernels.structures import (
-    BLOCK,
     GROUP,
     RESULTS_BYTES,
     TILE_RESULTS_BYTES,
@@ -34,58 +33,52 @@ def biased(matrix: Any, tile: int, result: int) -> Any:
 
 @part
 def tiles_per_unit(matrix_address: int, tokens: int) -> int:
-    """The number of tiles in one unit of work."""
-    matrix = matrix_at(matrix_address)
-    return max(1, UNIT_BYTES // (matrix.tile_bytes * tokens))
+    """The number of tiles in one unit of work; for several tokens an even one."""
+    found = UNIT_BYTES // (matrix_at(matrix_address).tile_bytes * tokens)
+    return max(1, found) if tokens == 1 else max(2, found // 2 * 2)
 
 
 @part
 def project_tiles(
-    matrix_address: int, first: int, last: int, inputs: int, stride: int, tokens: int,
+    matrix_address: int, first: int, last: int, inputs: int, tokens: int,
     target: int, target_row: int, results: int,
 ) -> None:  # fmt: skip
     """Compute some tiles of target = matrix · inputs + bias, for each token; tiles beyond those of
     the matrix are of the next one."""
-    before = 0  # tiles of the matrices before this one
-    for tile in range(first, min(last, matrix_at(matrix_address).all_tiles)):
+    before, tile = 0, first  # tiles of the matrices before this one
+    last = min(last, matrix_at(matrix_address).all_tiles)
+    while tile < last:
         while tile - before >= matrix_at(matrix_address).tiles:
             before += matrix_at(matrix_address).tiles
             matrix_address = matrix_at(matrix_address).next
         matrix = matrix_at(matrix_address)
-        for start in range(0, tokens, BLOCK):
-            count = min(BLOCK, tokens - start)
-            address = inputs + start * stride
-            multiply_tile(matrix_address, tile - before, address, stride, count, results)
-            for token in range(count):
-                address = target + (start + token) * target_row + 64 * tile
-                store_floats(address, biased(matrix, tile - before, results + 64 * token))
+        count = min(2, last - tile, before + matrix.tiles - tile)
+        multiply_tiles(matrix_address, tile - before, count, inputs, tokens, results)
+        for number in range(count):
+            found = results + number * TILE_RESULTS_BYTES
+            for token in range(tokens):
+                address = target + token * target_row + 64 * (tile + number)
+                store_floats(address, biased(matrix, tile + number - before, found + 64 * token))
+        tile += count
 
 
 @part
 def add_projected_tiles(
-    step_address: int, matrix_address: int, first: int, last: int, inputs: int, stride: int,
-    base: int, results: int,
+    step_address: int, matrix_address: int, first: int, last: int, inputs: int, base: int,
+    results: int,
 ) -> None:  # fmt: skip
     """Compute some tiles of states = base + matrix · inputs + bias."""
     step, matrix = step_at(step_address), matrix_at(matrix_address)
-    for tile in range(first, min(last, matrix.tiles)):
-        multiply_tile(matrix_address, tile, inputs, stride, step.tokens, results)
-        for token in range(step.tokens):
-            address = 4 * token * step.model_width + 64 * tile
-            added = biased(matrix, tile, results + 64 * token)
-            store_floats(step.states + address, add(load_floats(base + address), added))
-
-
-@part
-def hidden_tiles(
-    step_address: int, matrix_address: int, group: int, inputs: int, results: int
-) -> None:
-    """Two tiles of 16 rows, one after the other: memory is read on in one direction."""
-    step = step_at(step_address)
-    stride, tokens = step.input_bytes, step.tokens
-    multiply_tile(matrix_address, 2 * group, inputs, stride, tokens, results)
-    second = results + TILE_RESULTS_BYTES
-    multiply_tile(matrix_address, 2 * group + 1, inputs, stride, tokens, second)
+    last = min(last, matrix.tiles)
+    for start in range(first, last, 2):
+        count = min(2, last - start)
+        multiply_tiles(matrix_address, start, count, inputs, step.tokens, results)
+        for tile in range(start, start + count):
+            found = results + (tile - start) * TILE_RESULTS_BYTES
+            for token in range(step.tokens):
+                address = 4 * token * step.model_width + 64 * tile
+                added = biased(matrix, tile, found + 64 * token)
+                store_floats(step.states + address, add(load_floats(base + address), added))
 
 
 @part
@@ -112,14 +105,13 @@ def hidden_group(
     """Compute and quantise 32 units of the hidden layer."""
     step, layer = step_at(step_address), feed_forward_at(layer_address)
     units, up, gate = results + RESULTS_BYTES, results, results + 2 * TILE_RESULTS_BYTES
-    hidden_tiles(step_address, layer.up, group, inputs, up)
+    multiply_tiles(layer.up, 2 * group, 2, inputs, step.tokens, up)
     if layer.gate != 0:
-        hidden_tiles(step_address, layer.gate, group, inputs, gate)
+        multiply_tiles(layer.gate, 2 * group, 2, inputs, step.tokens, gate)
     hidden_unit(step_address, layer_address, 2 * group, up, gate, units)
     up, gate = up + TILE_RESULTS_BYTES, gate + TILE_RESULTS_BYTES
     hidden_unit(step_address, layer_address, 2 * group + 1, up, gate, units + 64)
+    groups = step.hidden_width // GROUP
     for token in range(step.tokens):
-        address = units + 128 * token
-        vector = step.hidden + token * step.hidden_bytes
-        groups = step.hidden_width // GROUP
-        quantise_group(load_floats(address), load_floats(address + 64), vector, groups, group)
+        first, second = load_floats(units + 128 * token), load_floats(units + 128 * token + 64)
+        quantise_group(first, second, step.hidden, groups, group, token, step.tokens)

@@ -61,17 +61,15 @@ ATTENTION_BYTES, FEED_FORWARD_BYTES = ctypes.sizeof(Attention), ctypes.sizeof(Fe
 # is needed after the next phase: a thread that lost its core would not have it.
 @part
 def add_to_states(
-    step_address: int, matrix: int, after_norm: int, inputs: int, stride: int, base: int,
-    results: int, phase: int, thread: int, threads: int,
+    step_address: int, matrix: int, after_norm: int, inputs: int, base: int, results: int,
+    phase: int, thread: int, threads: int,
 ) -> int:  # fmt: skip
     """Compute states = base + matrix · inputs; with a norm states += norm(matrix · inputs)."""
     step = step_at(step_address)
     if after_norm == 0:
-        return add_projected(
-            step_address, matrix, inputs, stride, base, results, phase, thread, threads
-        )
+        return add_projected(step_address, matrix, inputs, base, results, phase, thread, threads)
     phase = project(
-        step_address, matrix, inputs, stride, step.tokens, step.normed, 4 * step.model_width,
+        step_address, matrix, inputs, step.tokens, step.normed, 4 * step.model_width,
         results, phase, thread, threads,
     )  # fmt: skip
     return add_normalised_all(step_address, after_norm, phase, thread, threads)
@@ -88,11 +86,11 @@ def attention_layer(
     inputs, own_inputs = step.inputs, own + step.private_bytes // 2
     if step.tokens == 1 and step.post_norm == 0:
         inputs = own_inputs
-        normalise_and_quantise(step_address, attention.norm, 0, own, inputs)
+        normalise_and_quantise(step_address, attention.norm, 0, own, inputs, 0, 1)
     else:
         phase = normalise_and_quantise_all(step_address, attention.norm, phase, thread, threads)
     phase = project(
-        step_address, attention.project, inputs, step.input_bytes, step.tokens, step.projected,
+        step_address, attention.project, inputs, step.tokens, step.projected,
         4 * step.projected_width, results, phase, thread, threads,
     )  # fmt: skip
     if attention.cross == 0:
@@ -107,8 +105,8 @@ def attention_layer(
         phase = merge_all(step_address, attention_address, phase, thread, threads)
     base = step.normed if step.post_norm != 0 and attention.norm != 0 else step.states
     return add_to_states(
-        step_address, attention.output, attention.after_norm, inputs, step.input_bytes, base,
-        results, phase, thread, threads,
+        step_address, attention.output, attention.after_norm, inputs, base, results,
+        phase, thread, threads,
     )  # fmt: skip
 
 
@@ -122,14 +120,14 @@ def feed_forward_layer(
     inputs = step.inputs
     if step.tokens == 1 and step.post_norm == 0:
         inputs = own + step.private_bytes // 2
-        normalise_and_quantise(step_address, layer.norm, 0, own, inputs)
+        normalise_and_quantise(step_address, layer.norm, 0, own, inputs, 0, 1)
     else:
         phase = normalise_and_quantise_all(step_address, layer.norm, phase, thread, threads)
     phase = hidden_layer(step_address, layer_address, inputs, results, phase, thread, threads)
     base = step.normed if step.post_norm != 0 else step.states
     return add_to_states(
-        step_address, layer.down, layer.after_norm, step.hidden, step.hidden_bytes, base,
-        results, phase, thread, threads,
+        step_address, layer.down, layer.after_norm, step.hidden, base, results,
+        phase, thread, threads,
     )  # fmt: skip
 
 
@@ -141,14 +139,15 @@ def logits(step_address: int, scratch: int, phase: int, thread: int, threads: in
     index = next_unit(step.counters, phase, step.outputs, thread, threads)
     while index >= 0:
         token = integer_at(step.output_tokens + 8 * index)
-        vector = step.inputs + index * step.input_bytes
-        normalise_and_quantise(step_address, step.final_norm, token, own, vector)
+        normalise_and_quantise(
+            step_address, step.final_norm, token, own, step.inputs, index, step.outputs
+        )
         finish(step.counters, phase, threads)
         index = next_unit(step.counters, phase, step.outputs, thread, threads)
     phase = wait(step.counters, phase, step.outputs, threads)
     project(
-        step_address, step.head, step.inputs, step.input_bytes, step.outputs, step.logits,
-        step.logits_row, results, phase, thread, threads,
+        step_address, step.head, step.inputs, step.outputs, step.logits, step.logits_row,
+        results, phase, thread, threads,
     )  # fmt: skip
 
 

@@ -99,12 +99,11 @@ class Step(ctypes.Structure):
             *("tokens", "ids", "rows", "positions", "segments", "segment_starts"),
             *("outputs", "output_tokens", "source_lengths", "chunks", "logits", "logits_row"),
             # workspace
-            *("states", "normed", "inputs", "input_bytes", "projected", "projected_width"),
+            *("states", "normed", "inputs", "projected", "projected_width"),
             *(
                 "mixed",
                 "mixed_width",
                 "hidden",
-                "hidden_bytes",
                 "partials",
                 "private",
                 "private_bytes",
