@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from clearhead.cli.looking_options import aids_of, is_file, opened, program, text_of, try_next
+from clearhead.cli.looking_options import (
+    aids_of,
+    is_file,
+    opened,
+    program,
+    repeated,
+    text_of,
+    try_next,
+)
 from clearhead.errors import InputError
 
 
@@ -42,3 +50,11 @@ def test_suggestions(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     assert program() == "clearhead"
     try_next("look x", "steps")
     assert capsys.readouterr().out == "Try next:\n  clearhead look x\n  clearhead steps\n"
+
+
+def test_texts_that_can_be_pasted() -> None:
+    assert repeated("two words", "") == "'two words'"
+    assert repeated("-", "two words") == "'two words'"
+    for text in ("- a list", "--- title", "-1"):  # options, to whoever reads the command
+        assert repeated(text, text) is None
+        assert repeated("-", text) is None

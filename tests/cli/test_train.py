@@ -86,6 +86,10 @@ def test_what_is_refused(text: Path, tmp_path: Path) -> None:
         str(text), "--tokenizer", "characters", "--vocabulary", "300"
     )
     assert "pairs come from two files" in said("--pairs")
+    assert "standard input is for texts; pairs come" in said("--pairs", "-")
+    assert "standard input is for texts; chats come" in said("--chats", "-", "--from", "smollm2")
+    field = ["--chats", str(text), "--from", "smollm2", "--field", "body"]
+    assert "field is for texts in JSON Lines; chats have none" in said(*field)
     (tmp_path / "out").mkdir(exist_ok=True)
     (tmp_path / "out" / "letter.txt").write_text("dear …")
     assert "is not empty" in said(str(text))
@@ -136,14 +140,11 @@ def test_an_option_that_would_change_a_run_is_refused(name: str, begun: Path) ->
     assert done.exit_code != 0 and shown in said, said
 
 
-@pytest.mark.parametrize("name", ["steps", "minutes"])
-def test_a_run_is_made_longer(name: str, begun: Path, tmp_path: Path) -> None:
+def test_a_run_is_made_longer(begun: Path, tmp_path: Path) -> None:
     out = tmp_path / "longer"
     shutil.copytree(begun, out)
-    short = run("--resume", "--out", str(out), f"--{name}", "0.001" if name == "minutes" else "2")
+    short = run("--resume", "--out", str(out), "--steps", "2")
     assert short.exit_code == 1 and "already, so it cannot end after" in str(short.exception)
-    if name == "minutes":
-        return
     done = run("--resume", "--out", str(out), "--steps", "6")
     assert done.exit_code == 0 and "continues after step 4" in done.stdout, done.output
     plan = json.loads((out / "training" / "run.json").read_text())["plan"]

@@ -250,7 +250,9 @@ def test_stopped_without_a_folder(make: Make) -> None:
 @pytest.mark.usefixtures("unchecked")
 def test_a_run_is_made_longer(make: Make, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
-    list(train_task(*make(steps=8), folder=folder))
+    for event in train_task(*make(steps=8), folder=folder):
+        if isinstance(event, Started):
+            time.sleep(0.07)  # longer than 0.001 minutes, on every machine
     events = list(train_task(*make(steps=13), folder=folder))
     assert [event.step for event in events if isinstance(event, Stepped)] == list(range(9, 14))
     assert [event.total for event in events if isinstance(event, Stepped)] == [13] * 5

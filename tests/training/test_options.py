@@ -212,6 +212,29 @@ def test_every_setting_changes_the_run(text_file: Path) -> None:
         assert losses(**fields) != (losses(**others) if others else plain), f"{name} is ignored"
 
 
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "changes", [{"row": 5}, {"validation_tokens": 9}, {"label_smoothing": 0.2}, {"seed": 8}]
+)
+def test_settings_of_batches_change_pairs_too_or_are_refused(changes: dict[str, Any]) -> None:
+    pairs = [(f"{n} is {n % 7} {n % 3}", f"{n % 5} makes {n}") for n in range(240)]
+    model: dict[str, Any] = SMALL | {"layers": 1, "context": 40}
+
+    def losses(**changes: Any) -> list[float]:
+        settings = {"steps": 2, "batch_tokens": 128, "validate_every": 1} | changes
+        plan = Plan(texts=("x",), pairs=True, tokenizer="characters", model=model,
+                    settings=settings)  # fmt: skip
+        task, made, _ = prepare(plan, content={"texts": pairs})
+        check_used({"settings": changes}, task.model.config, made)
+        events = train_task(dataclasses.replace(task, sample=None), made)
+        return [event.loss for event in events if isinstance(event, Stepped | Validated)]
+
+    try:
+        assert losses(**changes) != losses(), f"{changes} is ignored"
+    except ConfigError as error:
+        assert "row changes nothing beside pairs" in error.message and "row" in changes
+
+
 def test_every_setting_of_adapters_changes_the_run(text_file: Path, tmp_path: Path) -> None:
     ch.save(fresh_model(language_config("tiny", 60, **SMALL), 3), tmp_path / "start",
             CharacterTokenizer.from_texts([text_file.read_text()]))  # fmt: skip

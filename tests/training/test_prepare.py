@@ -13,7 +13,7 @@ import transformers
 
 import clearhead as ch
 from clearhead.errors import InputError
-from clearhead.training.events import Finished, Validated
+from clearhead.training.events import Finished, Started, Validated, Warned
 from clearhead.training.loop import train_task
 from clearhead.training.plan import Plan
 from clearhead.training.prepare import check_buildable, prepare
@@ -47,6 +47,29 @@ def test_transformers_opens_a_language_model(text_file: Path, tmp_path: Path) ->
         torch.testing.assert_close(
             theirs(torch.tensor([ids])).logits, loaded.model(torch.tensor([ids])), atol=1e-4, rtol=0
         )
+
+
+@pytest.mark.parametrize("validation", [False, True])
+def test_pairs_are_kept_in_the_run_folder(
+    pairs_file: Path, tmp_path: Path, validation: bool
+) -> None:
+    source, other = tmp_path / "pairs.tsv", tmp_path / "others.tsv"
+    shutil.copyfile(pairs_file, source)
+    other.write_text("".join(f"turn {n} around\t{str(n)[::-1]}\n" for n in range(299, 310)))
+    given: dict[str, Any] = {"validation": other} if validation else {}
+    fields: dict[str, Any] = {"vocabulary": 280, "model": SMALL, "settings": SETTINGS}
+    events = list(train(source, pairs=True, out=tmp_path / "run", **fields, **given))
+    started = next(event for event in events if isinstance(event, Started))
+    assert started.held_out == ("" if validation else "20 of 200 pairs")
+    warned = [event.message for event in events if isinstance(event, Warned)]
+    assert [text[:36] for text in warned] == ["1 of 11 pairs to validate on are lea"] * validation
+    again = list(train(source, out=tmp_path / "run", resume=True, **given))
+    assert isinstance(again[-1], Finished)
+    source.unlink()
+    other.unlink()
+    (tmp_path / "run").rename(tmp_path / "moved")
+    longer = list(train(out=tmp_path / "moved", resume=True, settings={"steps": 5}))
+    assert isinstance(longer[-1], Finished) and longer[-1].step == 5
 
 
 def test_transformers_opens_a_translator(pairs_file: Path, tmp_path: Path) -> None:

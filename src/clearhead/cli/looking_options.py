@@ -183,15 +183,18 @@ def repeated(given: str, read: str) -> str | None:
     """A text as an argument that can be pasted; None if it is too long for that.
 
     A file is repeated by its name. What came from standard input is gone, so that its text is.
+    A text that begins with a dash would be taken for an option.
     """
     if given != "-":
-        return shlex.quote(given) if len(given) <= PASTED else None
+        pasteable = len(given) <= PASTED and not given.startswith("-")
+        return shlex.quote(given) if pasteable else None
     return shlex.quote(read) if len(read) <= PASTED and _pasteable(read) else None
 
 
 def _pasteable(text: str) -> bool:
     plain = text.replace("\n", "")
-    return plain.isprintable() and not _means_a_file(text) and not is_file(text) and text != "-"
+    is_plain = plain.isprintable() and not text.startswith("-")
+    return is_plain and not _means_a_file(text) and not is_file(text)
 
 
 def word_name(marks: Sequence[Mark], place: int) -> str:

@@ -107,6 +107,11 @@ def check_used(asked: Mapping[str, Any], config: ModelConfig, settings: Training
                 "freeze changes nothing beside lora: only the adapters are trained.",
                 hint="leave it out; lora_targets chooses the matrices that have adapters.",
             )
+        if name == "row" and given[name] is not None and config.kind == "encoder-decoder":
+            raise ConfigError(
+                "row changes nothing beside pairs: a source and its target are never cut.",
+                hint="leave it out; batch_tokens says how many of them are learned from at once.",
+            )
         if name in NEED_A_WINDOW and config.window is None:
             raise ConfigError(f"{name} changes nothing without a window.", hint="set window=, too.")
     if "family" in given and given["family"] != config.family:

@@ -48,6 +48,9 @@ class Plan:
             )
         if self.pairs and not self.texts:
             raise InputError("pairs come from two files, or from one with a tab in each line.")
+        if (self.pairs or self.chats) and STANDARD_INPUT in (*self.texts, *self.validation):
+            what = "pairs" if self.pairs else "chats"
+            raise InputError(f"standard input is for texts; {what} come from files.")
         if not 0 < self.held_out <= 0.5:
             raise InputError(f"held_out must be above 0 and at most 0.5; got {self.held_out}.")
 

@@ -26,12 +26,12 @@ from clearhead.text.tokenizer import Tokenizer
 from clearhead.training.data.batches.packed import PackedBatches, in_order
 from clearhead.training.data.batches.pairs import Pair, PairBatches, pairs_in_order
 from clearhead.training.data.chats import read_chats
-from clearhead.training.data.corpus import python_reference, read_documents
 from clearhead.training.data.language import (
     changed_sources,
     check_learned,
     check_sizes,
     language_corpora,
+    learned_too,
     validation_told,
 )
 from clearhead.training.data.source import Chat, Content, from_lines
@@ -91,8 +91,10 @@ def preparing(
     task: Task
     if plan.pairs or plan.chats:
         read = partial(_read, plan=plan, folder=folder, content=content or {})
+        parts = _parts(plan, settings, read)
         make = _pairs_task if plan.pairs else _chats_task
-        task, ids = make(plan, settings, place, folder, read)
+        task, ids = make(plan, settings, place, folder, parts)
+        task = _told(task, plan, parts, begun=folder is not None)
         fingerprint = hashlib.sha256(repr(ids).encode()).hexdigest()[:16]
     else:
         task, fingerprint = yield from _language_task(
@@ -112,19 +114,48 @@ def preparing(
     return task, settings, fingerprint
 
 
+def content_kept(plan: Plan, content: Mapping[str, Content]) -> Mapping[str, Content]:
+    """What the run folder keeps besides tokens: texts that were given, and all pairs and chats."""
+    if not (plan.pairs or plan.chats):
+        return content
+    named = [name for name in STORED if name in content or getattr(plan, name)]
+    return {name: _read(name, plan, None, content) for name in named}
+
+
 def _read(name: str, plan: Plan, folder: RunFolder | None, content: Mapping[str, Content]) -> Any:
-    """The ``texts`` or the ``validation`` texts: documents, or pairs."""
+    """The pairs or chats: the ``texts``, or those for ``validation``."""
     if name in content:
         return content[name]
-    paths: tuple[str, ...] = getattr(plan, name)
-    if folder is not None and paths == (STORED[name],):
-        stored = folder.checked(paths[0])
+    if folder is not None and STORED[name] in folder.record().files:
+        stored = folder.checked(STORED[name])
         return read_chats([stored]) if plan.chats else from_lines(stored, pairs=plan.pairs)
-    if plan.pairs:
-        return read_pairs(paths)
-    if plan.chats:
-        return read_chats(paths)
-    return read_documents(paths, field=plan.field) if paths else python_reference()
+    paths: tuple[str, ...] = getattr(plan, name)
+    return read_pairs(paths) if plan.pairs else read_chats(paths)
+
+
+def _parts(
+    plan: Plan, settings: TrainingSettings, read: Callable[[str], list[Any]]
+) -> tuple[list[Any], list[Any]]:
+    """The pairs or chats to train on, and those to validate on."""
+    split = held_out_pairs if plan.pairs else held_out_chats
+    parts = (
+        (read("texts"), read("validation")) if plan.validation
+        else split(read("texts"), plan.held_out, settings.seed)
+    )  # fmt: skip
+    _check_validation(len(parts[0]), len(parts[1]), "pairs" if plan.pairs else "chats")
+    return parts
+
+
+def _told(task: Task, plan: Plan, parts: tuple[list[Any], list[Any]], *, begun: bool) -> Task:
+    """The task, with words on what is held out of the pairs or chats."""
+    what = "pairs" if plan.pairs else "chats"
+    known = set(map(repr, parts[0]))
+    count = sum(repr(one) in known for one in parts[1])
+    held_out = f"{len(parts[1]):,} of {len(parts[0]) + len(parts[1]):,} {what}"
+    return dataclasses.replace(
+        task, notes=task.notes + learned_too(count, len(parts[1]), what),
+        held_out="" if begun or plan.validation else held_out,
+    )  # fmt: skip
 
 
 def _language_task(
@@ -216,18 +247,13 @@ def _pairs_task(
     settings: TrainingSettings,
     device: torch.device,
     folder: RunFolder | None,
-    read: Callable[[str], list[tuple[str, str]]],
+    parts: tuple[list[tuple[str, str]], list[tuple[str, str]]],
 ) -> tuple[Task, Any]:
-    pairs = read("texts")
-    if plan.validation:
-        training, validation = pairs, read("validation")
-    else:
-        training, validation = held_out_pairs(pairs, plan.held_out, settings.seed)
-    _check_validation(len(training), len(validation), "pairs")
+    training, validation = parts
     texts = [text for pair in training for text in pair]
     model, tokenizer = _trainee(plan, settings, VocabularySource.of(texts), True, folder)
     if isinstance(model, models.Encoder):
-        return sentence_task(model, tokenizer, (training, validation), settings, device)
+        return sentence_task(model, tokenizer, parts, settings, device)
     if not isinstance(model, EncoderDecoder):
         raise InputError("pairs train an encoder-decoder; this model is a decoder and wants texts.")
     eos, start = model.config.eos[0], model.config.start
@@ -258,18 +284,12 @@ def _chats_task(
     settings: TrainingSettings,
     device: torch.device,
     folder: RunFolder | None,
-    read: Callable[[str], list[Chat]],
+    parts: tuple[list[Chat], list[Chat]],
 ) -> tuple[Task, Any]:
-    chats = read("texts")
-    if plan.validation:
-        training, validation = chats, read("validation")
-    else:
-        training, validation = held_out_chats(chats, plan.held_out, settings.seed)
-    _check_validation(len(training), len(validation), "chats")
     model, tokenizer = _trainee(plan, settings, VocabularySource.of([]), True, folder)
     if not isinstance(model, Decoder):
         raise InputError(f"chats train a decoder; this model is an {model.config.kind}.")
-    return chat_task(model, tokenizer, (training, validation), settings, device)
+    return chat_task(model, tokenizer, parts, settings, device)
 
 
 def _trainee(

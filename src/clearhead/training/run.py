@@ -29,7 +29,7 @@ from clearhead.training.events import Event
 from clearhead.training.loop import never, train_task
 from clearhead.training.options import check_begin, check_fields, check_used, resumed
 from clearhead.training.plan import STORED, Plan
-from clearhead.training.prepare import preparing
+from clearhead.training.prepare import content_kept, preparing
 from clearhead.training.processes import device_of, together
 from clearhead.training.run_folder import RunFolder
 from clearhead.training.settings import LENGTH, TrainingSettings
@@ -204,14 +204,15 @@ def _begun(
     asked: _Asked, folder: RunFolder, device: torch.device
 ) -> Generator[Event, None, tuple[Task, TrainingSettings]]:
     """Begin a run: tokens, tokenizer, and at last the record."""
+    content = content_kept(asked.plan, asked.content)
     task, settings, fingerprint = yield from preparing(
-        asked.plan, device=device, content=asked.content, tokens=folder.new_tokens()
+        asked.plan, device=device, content=content, tokens=folder.new_tokens()
     )
     check_used(asked.options, task.model.config, settings)
     begun = dataclasses.replace(
         asked.plan, settings=dataclasses.asdict(settings), fingerprint=fingerprint
     )
-    stored = {STORED[name]: to_lines(given) for name, given in asked.content.items()}
+    stored = {STORED[name]: to_lines(given) for name, given in content.items()}
     base = None if task.base is None else resolve(task.base.name)
     folder.begin(begun, task.model.config, task.tokenizer, stored, base)
     return task, settings

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
+from clearhead.cli.generate import command as generate
 from clearhead.cli.output.train_view import TrainView
+from clearhead.errors import MissingExtraError
 from clearhead.training.events import (
     Event,
     Finished,
@@ -82,6 +86,35 @@ def test_a_model_that_is_trained_further(
     assert "training has not improved on the start" in " ".join(warned.split())
     assert f"models merge {out} {out}-merged" in shown
     assert f"train --resume --out {out} --minutes 5" in shown
+
+
+@pytest.mark.parametrize(
+    ("prompt", "shown"),
+    [
+        ("a text", "'a text'"),
+        ("- [ ] a list", "-- '- [ ] a list'"),
+        ("--- title: x", "-- '--- title: x'"),
+        ("-1", "-- -1"),
+        ("$HOME `x`", "'$HOME `x`'"),
+        ("", "Once"),
+    ],
+)
+def test_a_prompt_is_never_taken_for_an_option(prompt: str, shown: str, tmp_path: Path) -> None:
+    view = TrainView(tmp_path / "run", tensorboard=False)
+    view.sample = Sampled(1, prompt, "…")
+    commands = dict(view._next_commands(language_config("tiny", 300)))
+    assert f"generate --model {tmp_path / 'run'} {shown}" in commands["try it:"]
+    context = generate.make_context("generate", shlex.split(commands["try it:"])[2:])
+    assert context.params["prompt"] == (prompt or "Once")
+    assert context.params["model"] == str(tmp_path / "run")
+
+
+def test_what_is_not_installed_is_told_before_the_run_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(MissingExtraError, match="--tensorboard needs"):
+        TrainView(tmp_path / "run", tensorboard=True)
 
 
 def test_the_shown_loss_and_speed_are_means(tmp_path: Path) -> None:

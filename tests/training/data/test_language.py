@@ -34,6 +34,7 @@ def test_texts_too_small_to_validate(
     assert any(message in one for one in told(events)), told(events)
     assert isinstance(events[-1], Finished)
     assert any(isinstance(event, Validated) for event in events) == validated
+    assert validated or len(told(events)) == 1  # nothing more is said of what is not used
 
 
 def test_texts_of_single_tokens(tmp_path: Path) -> None:
@@ -50,6 +51,12 @@ def test_unknown_characters_are_counted(tmp_path: Path) -> None:
     held = "fox and 漢字 over the ? dog"
     events = list(train([TEXT], validation=[held], out=tmp_path / "run", **GIVEN))
     assert "3 of 25 tokens to validate on are unknown" in told(events)[0]
+
+
+def test_texts_that_are_learned_and_validated_on(tmp_path: Path) -> None:
+    events = list(train([TEXT, "else " * 9], validation=[TEXT, "fox " * 9], out=tmp_path / "run",
+                        **GIVEN))  # fmt: skip
+    assert "1 of 2 texts to validate on are learned as well" in told(events)[0]
 
 
 def test_files_that_are_no_text_are_told(tmp_path: Path) -> None:

@@ -43,8 +43,10 @@ def test_a_run_of_chats(start: Path, tmp_path: Path, lora: int | None) -> None:
     assert one == other and len(one) == 3
     loaded = ch.load(tmp_path / "lists")
     assert loaded.tokenizer is not None and loaded.tokenizer.chat_template == CHATML
-    more = list(ch.train(out=tmp_path / "lists", resume=True, steps=5))
-    assert isinstance(more[-1], Finished) and more[-1].step == 5
+    path.unlink()  # the run has its chats
+    for name in ("lists", "files"):
+        more = list(ch.train(out=tmp_path / name, resume=True, steps=5))
+        assert isinstance(more[-1], Finished) and more[-1].step == 5
 
 
 def test_rows_shorter_than_chats_are_told(start: Path, tmp_path: Path) -> None:

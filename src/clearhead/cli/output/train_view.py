@@ -44,6 +44,8 @@ class TrainView:
 
     def __init__(self, out: Path, *, tensorboard: bool, silent: bool = False) -> None:
         self.out, self.tensorboard, self.silent = out, tensorboard, silent
+        if tensorboard:
+            _writer_of_boards()  # before anything is begun: it may not be installed
         self.started: Started | None = None
         self.recent: deque[Stepped] = deque(maxlen=RECENT)
         self.validation = ""
@@ -188,7 +190,7 @@ class TrainView:
     def _next_commands(self, config: ModelConfig) -> Iterator[tuple[str, str]]:
         """What to do with the result: commands that work as they stand."""
         prompt = self.sample.prompt if self.sample else "Once upon a time"
-        words = shlex.quote(_one_line(prompt, 40).removesuffix("…").strip() or "Once")
+        words = _argument(_one_line(prompt, 40).removesuffix("…").strip() or "Once")
         name, start = shlex.quote(str(self.out)), program()
         verbs = {"encoder-decoder": "translate", "decoder": "generate"}
         yield "try it:", f"{start} {verbs.get(config.kind, 'look')} --model {name} {words}"
@@ -265,16 +267,25 @@ def _share(event: Started) -> str:
     return f"{event.trained / max(1, event.parameters):.2%}"
 
 
+def _argument(words: str) -> str:
+    """Words to be pasted; behind ``--`` if they look like an option, as a list in Markdown does."""
+    return "-- " * words.startswith("-") + shlex.quote(words)
+
+
 def _has_chat_template(folder: Path) -> bool:
     return has_tokenizer(folder) and load_tokenizer(folder).chat_template is not None
 
 
 def _board(folder: Path) -> Any:
+    return _writer_of_boards()(str(folder / "tensorboard"))
+
+
+def _writer_of_boards() -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise MissingExtraError("--tensorboard", "tensorboard") from None
-    return SummaryWriter(str(folder / "tensorboard"))
+    return SummaryWriter
 
 
 def _one_line(text: str, most: int = 60) -> str:

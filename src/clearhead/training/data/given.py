@@ -25,7 +25,7 @@ def check_train(arguments: Mapping[str, Any]) -> None:
         one_of("size", arguments["size"], list(SIZES), error=ConfigError)
     if arguments.get("chats") and arguments["pairs"]:
         raise InputError("chats and pairs are different things to learn from: give one of them.")
-    _check_field(arguments.get("field"), pairs=bool(arguments["pairs"]))
+    _check_field(arguments.get("field"), arguments)
     for name in ("tokenizer", "start_from"):
         if arguments[name] is not None:
             path(name, arguments[name])
@@ -42,13 +42,14 @@ def check_train(arguments: Mapping[str, Any]) -> None:
         device_of("device", device)
 
 
-def _check_field(field: object, *, pairs: bool) -> None:
+def _check_field(field: object, arguments: Mapping[str, Any]) -> None:
     if field is None:
         return
     if not text("field", field):
         raise InputError("field must be the name of a field; got an empty one.")
-    if pairs:
-        raise InputError("field is for texts in JSON Lines; pairs have none.")
+    for what in ("pairs", "chats"):
+        if arguments.get(what):
+            raise InputError(f"field is for texts in JSON Lines; {what} have none.")
 
 
 def _check_numbers(arguments: Mapping[str, Any]) -> None:

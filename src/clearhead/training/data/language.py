@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from clearhead.training.data.source import Content
 from clearhead.training.data.split import cuts
 from clearhead.training.data.standard_input import copied
 from clearhead.training.data.tokens.data import TokenData
-from clearhead.training.data.tokens.survey import surveyed
+from clearhead.training.data.tokens.survey import Survey, surveyed
 from clearhead.training.data.tokens.tokenising import Surveyed
 from clearhead.training.events import Event, Warned
 from clearhead.training.plan import STANDARD_INPUT, Plan
@@ -45,10 +46,28 @@ def language_corpora(
     yield from _left_out(held)
     if not len(other.kept):
         raise InputError(f"the texts to validate on: {nothing_in(plan.validation)}")
+    yield from _learned_too(survey, other)
     return [
         Surveyed(corpus, survey, lengths),
         Surveyed(held, other, np.zeros_like(other.characters)),
     ]
+
+
+def _learned_too(learned: Survey, held: Survey) -> Iterator[Warned]:
+    """Tell texts to validate on that are among those to learn."""
+    known = {learned.digest(n) for n in learned.kept.tolist()}
+    count = sum(held.digest(n) in known for n in held.kept.tolist())
+    yield from map(partial(Warned, 0), learned_too(count, len(held.kept), "texts"))
+
+
+def learned_too(count: int, of: int, what: str) -> tuple[str, ...]:
+    """What to say if some of the ``texts``, ``pairs`` … to validate on are learned as well."""
+    if not count:
+        return ()
+    return (
+        f"{count:,} of {of:,} {what} to validate on are learned as well: the validation loss is "
+        "lower than on new ones.",
+    )
 
 
 def _corpus(
@@ -112,7 +131,8 @@ def validation_told(data: TokenData, *, given: bool) -> Iterator[Warned]:
         yield Warned(
             0, "the text is too small to hold a part of it out: the run goes on without validation."
         )
-    elif predicted < FEW:
+        return
+    if predicted < FEW:
         count = "a single token" if predicted == 1 else f"{predicted} tokens only"
         yield Warned(0, f"the validation loss is that of {count}: it will say little.")
     if held.unknown:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional
 
 from clearhead.models.encoder import Encoder
 from clearhead.models.heads import EmbeddingHead
@@ -32,16 +31,18 @@ class MatchingSentences(Objective):
         self.pooling = EmbeddingHead(unit=True)
 
     def forward(self, batch: Batch, smoothing: float = 0.0) -> Tensor:
-        """The sum over the pairs."""
+        """The sum over the pairs; ``smoothing`` is that of the labels."""
         assert isinstance(batch, SentenceBatch)
         first = self._embedded(batch.ids, batch.counts)
         second = self._embedded(batch.second, batch.second_counts)
         scores = SCALE * first.float() @ second.float().T
         same = (batch.second[:, None] == batch.second[None]).all(dim=-1)
         same.fill_diagonal_(False)
-        scores = scores.masked_fill(same, -torch.inf)
-        right = torch.arange(len(scores), device=scores.device)
-        return functional.cross_entropy(scores, right, reduction="sum", label_smoothing=smoothing)
+        chances = scores.masked_fill(same, -torch.inf).log_softmax(dim=-1)
+        right = chances.diagonal()
+        # The mean over all answers that are compared; -inf · 0 of the others would be no number.
+        all_of_them = chances.masked_fill(same, 0.0).sum(dim=-1) / (~same).sum(dim=-1)
+        return -((1 - smoothing) * right + smoothing * all_of_them).sum()
 
     def _embedded(
         self, ids: Int[Tensor, "row token"], counts: Int[Tensor, " row"]

@@ -8,7 +8,7 @@
     training/tokenizer/                           the tokenizer that the run began with
     training/base/                                the model that adapters are for
     training/tokens/                              the texts as tokens: learned, held out, facts.json
-    training/texts.jsonl, validation.jsonl        texts that were given as strings, not as files
+    training/texts.jsonl, validation.jsonl        pairs, chats, and texts that were given as strings
     training/log.jsonl                            one line for each step and each validation
     training/step-*.safetensors                   checkpoints
     training/lock, process.json                   the lock, and who holds it
