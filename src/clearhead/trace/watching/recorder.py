@@ -15,7 +15,7 @@ from clearhead.trace.spill import Spill
 from clearhead.trace.watching.coverage import Coverage
 from clearhead.trace.watching.doors.engine import EngineDoor
 from clearhead.trace.watching.doors.happened import forget_sizes
-from clearhead.trace.watching.doors.transformers import described
+from clearhead.trace.watching.doors.transformers import OWN_WAY, described
 from clearhead.trace.watching.doors.unfused.following import follow_steps
 from clearhead.trace.watching.doors.windows import windows_of
 from clearhead.trace.watching.input_ids import InputIds
@@ -30,7 +30,8 @@ from clearhead.trace.watching.sample_check import (
     matches_model,
     spelled_out,
 )
-from clearhead.trace.watching.waiting.inbox import Inbox, Letter, like_before
+from clearhead.trace.watching.waiting.bare_step import BareStep, Known
+from clearhead.trace.watching.waiting.inbox import Inbox, Letter
 from clearhead.trace.watching.waiting.step_buffer import (
     Joiner,
     Step,
@@ -208,26 +209,33 @@ class Recorder:
         """Describe the calls that were put down, in their order."""
         if not self._inbox.letters:
             return
-        for letter in self._inbox.empty():
+        letters, wrong = self._inbox.empty()
+        for letter in letters:
             try:
-                self._read(letter)
+                self._read(letter, id(letter.place.module) in wrong)
             except Exception as error:
                 self.refuse(failure(error), letter.place)
 
-    def _read(self, letter: Letter) -> None:
+    def _read(self, letter: BareStep | Letter, wrong: bool) -> None:
         path = letter.place.path
         if not letter.unchanged:
             self._coverage.refused[path] = WRITTEN_OVER
             self._runs.drop(path)
             return
-        self._coverage.happened[path] += letter.calls.softmaxes
-        before = self._steps.last(path)
-        alike = None if before is None else like_before(before.call, letter)
-        observed = alike or described(letter.calls, letter.result, letter.args, letter.kwargs)
+        bare = isinstance(letter, BareStep)
+        softmaxes = letter.softmaxes if isinstance(letter, BareStep) else letter.calls.softmaxes
+        if softmaxes:
+            self._coverage.happened[path] += softmaxes
+        if isinstance(letter, BareStep) and not wrong and self._steps.take_bare(letter):
+            self._coverage.kept[path] += 1
+            if self._steps.full:
+                self._record_steps()
+            return
+        observed = OWN_WAY if wrong else _said_by(letter)
         if isinstance(observed, str):
             self.refuse(observed, letter.place)
         else:
-            self._keep_or_wait(letter.place, observed, letter.forward, owned=alike is not None)
+            self._keep_or_wait(letter.place, observed, letter.forward, owned=bare)
 
     def _keep_or_wait(
         self, place: Frame, observed: ObservedCall, forward: int, *, owned: bool = False
@@ -247,7 +255,8 @@ class Recorder:
         grows = self._runs.grows(place.path)
         if grows and self._steps.take(place, observed, cross, forward, owned=owned):
             self._count(place, observed)
-            self._inbox.known[id(place.module)] = place
+            if not owned:
+                self._inbox.known[id(place.module)] = Known.of(place, observed)
             if self._steps.full:
                 self._record_steps()
             return
@@ -359,6 +368,12 @@ class Recorder:
         self._writer.add(
             place, observed, cross, self._writer.prepared(place, observed, cross, forward)
         )
+
+
+def _said_by(letter: BareStep | Letter) -> ObservedCall | str:
+    if isinstance(letter, BareStep):
+        return letter.call()
+    return described(letter.calls, letter.result, letter.args, letter.kwargs)
 
 
 def _settling(recorder: Recorder) -> Callable[[], None]:

@@ -10,10 +10,10 @@ import torch
 import transformers
 from torch import Tensor
 
-from clearhead.trace.watching import recorder
 from clearhead.trace.watching.doors.transformers import described
 from clearhead.trace.watching.observed_call import ObservedCall
 from clearhead.trace.watching.waiting import inbox
+from clearhead.trace.watching.waiting.bare_step import BareStep
 from clearhead.trace.watching.watch import watch
 
 
@@ -103,19 +103,20 @@ def same(one: Any, other: Any) -> bool:
 @pytest.mark.parametrize(
     ("family", "attention"), [(llama, "sdpa"), (llama, "eager"), (gemma, "eager")]
 )
-def test_a_step_read_like_the_one_before_is_what_its_arguments_say(
+def test_a_bare_step_is_what_its_arguments_say(
     family: Any, attention: str, padding: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short, full = [], []
 
-    def like_before(before: ObservedCall, letter: inbox.Letter) -> ObservedCall | None:
-        found = inbox.like_before(before, letter)
+    def bare_step(known: Any, calls: Any, result: Any, args: Any, kwargs: Any) -> BareStep | None:
+        found = inbox_bare_step(known, calls, result, args, kwargs)
         if found is not None:
-            short.append(found)
-            full.append(described(letter.calls, letter.result, letter.args, letter.kwargs))
+            short.append(found.call())
+            full.append(described(calls, result, args, kwargs))
         return found
 
-    monkeypatch.setattr(recorder, "like_before", like_before)
+    inbox_bare_step = inbox.bare_step
+    monkeypatch.setattr(inbox, "bare_step", bare_step)
     model, ids = family(attention), torch.arange(3, 13).view(2, 5)
     there = torch.ones_like(ids)
     there[1, :padding] = 0

@@ -18,6 +18,7 @@ from torch import Tensor
 from clearhead.attention.call import CAUSAL
 from clearhead.trace.watching.module_stack import Frame
 from clearhead.trace.watching.observed_call import ObservedCall
+from clearhead.trace.watching.waiting.bare_step import BareStep
 
 MOST_STEPS = 64  # of a layer
 MOST_BYTES = 32 << 20  # that wait in all
@@ -97,9 +98,31 @@ class StepBuffer:
         self._bytes += 2 * call.key.nbytes + weights
         return True
 
-    def last(self, path: str) -> Step | None:
-        """The step of a layer that waits last."""
-        return self._last.get(path)
+    def take_bare(self, step: BareStep) -> bool:
+        """Let a bare step wait that is unchanged; False if it is not plainly the next one of a
+        layer whose last step still waits. What was asked of that one need not be asked again."""
+        last, key, value = self._last.get(step.place.path), step.key, step.value
+        if last is None or last.cross or step.forward == last.forward or self._bytes >= MOST_HELD:
+            return False
+        before, keys = last.call, key.size(2)
+        if keys != last.keys + 1 or value.size(2) != keys or key._is_view() or value._is_view():
+            return False
+        if key.shape[:2] != before.key.shape[:2] or step.query.shape != before.query.shape:
+            return False
+        if key.size(3) != before.key.size(3) or key.dtype != before.key.dtype:
+            return False
+        mask, call = step.mask, step.call()
+        if mask is not None and mask.shape[2:] != (1, keys):
+            return False
+        if not _alike_but_for_keys(call, before):
+            return False
+        versions = (step.query_version, 0, 0, step.mask_version, 0)
+        known = Step(last.place, call, False, step.forward, versions, keys)
+        self.steps.append(known)
+        self._last[last.place.path] = known
+        weights = 0 if call.weights is None else call.weights.nbytes
+        self._bytes += 2 * key.nbytes + weights
+        return True
 
     @property
     def full(self) -> bool:
@@ -211,7 +234,7 @@ def restored(steps: list[Step]) -> list[Step]:
 def _follows(last: Step, call: ObservedCall, cross: bool, forward: int) -> bool:
     """True if a call can be the next step of a layer, by its sizes and options."""
     before = last.call
-    if forward == last.forward or cross != last.cross or call.scale != before.scale:
+    if forward == last.forward or cross != last.cross:
         return False
     if call.query.shape != before.query.shape or call.key.dtype != before.key.dtype:
         return False
@@ -220,10 +243,14 @@ def _follows(last: Step, call: ObservedCall, cross: bool, forward: int) -> bool:
     batch, heads, keys, width = before.key.shape
     if call.key.shape != (batch, heads, keys if cross else keys + 1, width):
         return False
-    if (call.logsum is None, call.weights is None) != (
-        before.logsum is None,
-        before.weights is None,
-    ):
+    return _alike_but_for_keys(call, before)
+
+
+def _alike_but_for_keys(call: ObservedCall, before: ObservedCall) -> bool:
+    """True if two calls have the same parts and options."""
+    if (call.logsum is None) != (before.logsum is None) or call.scale != before.scale:
+        return False
+    if (call.weights is None) != (before.weights is None):
         return False
     same = call.softcap == before.softcap and call.dtype == before.dtype
     return same and _alike(call.mask, before.mask) and _alike(call.sinks, before.sinks)
