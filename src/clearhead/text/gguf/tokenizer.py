@@ -138,7 +138,7 @@ def _scored_merges(vocabulary: GgufVocabulary) -> list[tuple[str, str]]:
     """
     ids, scores, tokens = vocabulary.ids, vocabulary.scores, vocabulary.tokens
     normal = [ids[token] for token in vocabulary.of_type(NORMAL, USER_DEFINED)]
-    merges = []
+    merges: list[tuple[str, str]] = []
     lengths = {len(token) for token in tokens}
     for id in sorted(normal, key=lambda id: -scores[id]):
         token = tokens[id]
