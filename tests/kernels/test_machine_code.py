@@ -12,6 +12,7 @@ import pytest
 
 from clearhead.kernels import machine_code as module
 from clearhead.kernels.machine_code import MachineCode, is_kept, machine_code, sources_of
+from clearhead.kernels.object_file import UnlinkableError
 
 numba = pytest.importorskip("numba")
 pytestmark = pytest.mark.skipif(
@@ -97,7 +98,7 @@ def test_what_cannot_be_linked_is_built(folder: Path, monkeypatch: pytest.Monkey
     machine_code("test.thrice", [folder], build)
 
     def refuse(*_given: object) -> None:
-        raise module.UnlinkableError("memory may not be run")
+        raise UnlinkableError("memory may not be run")
 
     monkeypatch.setattr(module, "link", refuse)
     assert Number(machine_code("test.thrice", [folder], build).addresses["thrice"])(5) == 15

@@ -92,7 +92,7 @@ def test_a_look_that_nobody_waits_for_is_given_up_while_it_is_drawn() -> None:
             job.over.set()
         job.check()
 
-    job.progress = progress  # type: ignore[method-assign]
+    job.progress = progress  # type: ignore[method-assign, assignment]
     with pytest.raises(Cancelled):
         show_look(pane, decoder(), "tiny", job, text=TEXT, ids=(), head=None)
     assert pane.look is None

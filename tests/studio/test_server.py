@@ -73,8 +73,14 @@ def test_a_thousand_random_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     Of a third of the messages every field is right, so that each kind is really done.
     """
     monkeypatch.setenv("CLEARHEAD_HOME", str(tmp_path))  # roles that are counted are kept there
-    found, done = shown().insight, set()
-    monkeypatch.setattr(roles, "find_roles", lambda *_, **__: done.add("roles") or found)
+    found = shown().insight
+    done: set[str] = set()
+
+    def find_roles(*_: object, **__: object) -> Any:
+        done.add("roles")
+        return found
+
+    monkeypatch.setattr(roles, "find_roles", find_roles)
     dice = random.Random(7)
     words = ["", "tiny", "L0H1", "the students", "\u202e<script>", "x" * 3000, "\ud800", "\0"]
     values = [None, True, -1, 0, 1, 2, 2**60, 0.5, [], [1], [[0]], {}, {"head": "L0H0"}, *words]

@@ -31,5 +31,5 @@ def test_a_kept_function_gives_the_same_bits(kind: str) -> None:
             blocks.ctypes.data, 5, target.ctypes.data
         )
         found.append(target)
-    assert np.array_equal(*found, equal_nan=True)
+    assert np.array_equal(found[0], found[1], equal_nan=True)
     assert found[0].any()

@@ -13,7 +13,7 @@ from torch import Tensor
 from clearhead.trace.watching.doors.transformers import described
 from clearhead.trace.watching.observed_call import ObservedCall
 from clearhead.trace.watching.waiting import inbox
-from clearhead.trace.watching.waiting.bare_step import BareStep
+from clearhead.trace.watching.waiting.bare_step import BareStep, bare_step
 from clearhead.trace.watching.watch import watch
 
 
@@ -106,17 +106,17 @@ def same(one: Any, other: Any) -> bool:
 def test_a_bare_step_is_what_its_arguments_say(
     family: Any, attention: str, padding: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short, full = [], []
+    short: list[Any] = []
+    full: list[Any] = []
 
-    def bare_step(known: Any, calls: Any, result: Any, args: Any, kwargs: Any) -> BareStep | None:
-        found = inbox_bare_step(known, calls, result, args, kwargs)
+    def listed(known: Any, calls: Any, result: Any, args: Any, kwargs: Any) -> BareStep | None:
+        found = bare_step(known, calls, result, args, kwargs)
         if found is not None:
             short.append(found.call())
             full.append(described(calls, result, args, kwargs))
         return found
 
-    inbox_bare_step = inbox.bare_step
-    monkeypatch.setattr(inbox, "bare_step", bare_step)
+    monkeypatch.setattr(inbox, "bare_step", listed)
     model, ids = family(attention), torch.arange(3, 13).view(2, 5)
     there = torch.ones_like(ids)
     there[1, :padding] = 0

@@ -95,8 +95,8 @@ def _letter(
 ) -> Letter:
     """A call as it came, but for its output: models may write to that at once."""
     if len(calls.kernels) == 1:
-        *given, (output, *rest) = calls.kernels[0]
-        calls.kernels[0] = Kernel(*given, (output.clone(), *rest))
+        describe, names, given, options, (output, *rest) = calls.kernels[0]
+        calls.kernels[0] = Kernel(describe, names, given, options, (output.clone(), *rest))
     else:
         result = (result[0].clone(), *result[1:])
     forward: int = known.place.owner.forward  # type: ignore[attr-defined]
