@@ -42,6 +42,7 @@ INSIDE = frozenset(
 SPECIAL = ("__getitem__", "__and__", "__or__")
 NOT_CALLED = frozenset(
     {
+        "HeadSources.__getitem__",  # as a tuple's, with Python's own errors
         "Mask.full", "Mask.reach",  # defaults of fields
         "masks.near_keys",  # for callers that have checked already
         "Property.named", "PropertyFamily.named",  # called with a sentence, by counting

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from clearhead.engine.compiled import step_code
 from clearhead.engine.engine import Engine
 from clearhead.engine.kernels.structures import GROUP, Step
 from clearhead.engine.runner import EngineRunner
@@ -21,11 +22,7 @@ LARGEST = np.float32(127 * 256)
 
 def call(name: str, *arguments: int) -> int:
     """Call a compiled part of the engine by its name; what a void function returns is garbage."""
-    from llvmlite import binding
-
-    Engine.prepare()
-    address = binding.address_of_symbol(f"clearhead_engine_{name}")
-    assert address is not None, name
+    address = step_code().addresses[f"clearhead_engine_{name}"]
     return int(_function(address, len(arguments))(*arguments))
 
 
