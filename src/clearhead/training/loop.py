@@ -29,6 +29,7 @@ from clearhead.training.objectives import objective_of
 from clearhead.training.optimiser import Optimiser, whole
 from clearhead.training.precision import mixed_precision
 from clearhead.training.processes import ALONE, Processes
+from clearhead.training.products import quick_products
 from clearhead.training.random_seed import seeded_for
 from clearhead.training.run_folder import RunFolder
 from clearhead.training.run_folder.progress import Progress
@@ -130,6 +131,7 @@ class Run:
 
     # one step
 
+    @quick_products()
     def _learn(self) -> Stepped:
         began = time.perf_counter()
         step, total = self.progress.step, self.progress.total
@@ -317,6 +319,7 @@ class Run:
         self.saving.log(step=self.progress.step, validation=loss, **more)
         return Validated(self.progress.step, loss, better, bits, heads)
 
+    @quick_products()
     def _validation_loss(
         self, stop: Stop = never, observer: HeadObserver | None = None
     ) -> float | None:

@@ -10,7 +10,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from clearhead.errors import CheckpointError
 from clearhead.training.muon import Muon
-from clearhead.training.precision import computes_in_bfloat16
+from clearhead.training.precision import has_bfloat16
 from clearhead.training.settings import TrainingSettings
 
 
@@ -138,9 +138,11 @@ def _for_muon(name: str, parameter: nn.Parameter, settings: TrainingSettings) ->
 
 
 def _precision(matrices: list[nn.Parameter], settings: TrainingSettings) -> torch.dtype:
-    """The dtype that Muon computes in: the model's, whose width is its widest square matrix's."""
-    device, width = matrices[0].device, max(min(matrix.shape) for matrix in matrices)
-    halves = computes_in_bfloat16(settings.precision, device, width)
+    """The dtype that Muon computes in: bfloat16 where there is such, at every width.
+
+    Its matrices are multiplied with each other only, so there is little to convert.
+    """
+    halves = settings.precision != "float32" and has_bfloat16(matrices[0].device)
     return torch.bfloat16 if halves else torch.float32
 
 
