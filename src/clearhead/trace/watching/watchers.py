@@ -7,8 +7,8 @@ another order than they began in, do not know of each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -80,15 +80,21 @@ class Watcher(Protocol):
     def takes_unread(self, args: tuple[Any, ...]) -> bool:
         """True if a call with these arguments may be put down, to be described later."""
 
+    def takes_alone(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """True if these say all of such a call, where transformers' own function computes it."""
+
     def put(self, calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Put down a call."""
+        """Put down a call, with what ran inside of it."""
+
+    def put_alone(self, result: Any, args: tuple[Any, ...]) -> None:
+        """Put down a call of which the arguments say all."""
 
 
 TRANSFORMED = "it ran within torch.func, whose tensors cannot be kept"
 _VIEWS = torch._C.DispatchKey.ADInplaceOrView
 _WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
 _COLLECTED: ContextVar[Calls | None] = ContextVar("collected", default=None)
-_BUSY: ContextVar[bool] = ContextVar("busy", default=False)  # what an observer computes itself
+BUSY: ContextVar[bool] = ContextVar("busy", default=False)  # what an observer computes itself
 
 
 def add_watcher(watcher: Watcher) -> None:
@@ -112,12 +118,12 @@ def watchers() -> tuple[Watcher, ...]:
 
 def is_watching() -> bool:
     """True if a call that runs now is to be observed."""
-    return bool(_WATCHERS.get()) and not _BUSY.get() and not COMPUTING.get()
+    return bool(_WATCHERS.get()) and not BUSY.get() and not COMPUTING.get()
 
 
 def is_observing() -> bool:
     """True while an observer computes something of its own."""
-    return _BUSY.get()
+    return BUSY.get()
 
 
 def notify(observed: ObservedCall) -> None:
@@ -156,12 +162,18 @@ def _plain(observed: ObservedCall) -> bool:
     )
 
 
-def unread_by(args: tuple[Any, ...]) -> Watcher | None:
-    """The watcher of this context, if it is the only one and takes such a call unread."""
+def unread_by(
+    args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool
+) -> tuple[Watcher | None, bool]:
+    """The watcher of this context, if it is the only one and takes such a call unread, and whether
+    nothing need be seen of what runs inside. ``fused``: transformers' own function computes it."""
     found = _WATCHERS.get()
     if len(found) != 1 or not found[0].open or _COLLECTED.get() is not None:
-        return None
-    return found[0] if found[0].takes_unread(args) else None
+        return None, False
+    watcher = found[0]
+    if not watcher.takes_unread(args):
+        return None, False
+    return watcher, fused and watcher.takes_alone(args, kwargs)
 
 
 def refuse(reason: str) -> None:
@@ -203,14 +215,14 @@ class collecting:  # noqa: N801 - a context manager; one made of a generator tak
         _COLLECTED.reset(self._token)
 
 
-@contextmanager
-def unobserved() -> Iterator[None]:
+class unobserved:  # noqa: N801 - a context manager, as quick
     """Nothing that runs in the block is observed: it is part of something that is."""
-    token = _BUSY.set(True)
-    try:
-        yield
-    finally:
-        _BUSY.reset(token)
+
+    def __enter__(self) -> None:
+        self._token = BUSY.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        BUSY.reset(self._token)
 
 
 def failure(error: Exception) -> str:
@@ -241,9 +253,9 @@ def _untransformed() -> AbstractContextManager[Any]:
 def observe(action: Callable[..., Any], *args: Any) -> Any:
     """Run what an observer does. It is not observed itself, leaves no trace in the model's graph,
     and whatever fails in it becomes a reason for a missed call: the model goes on."""
-    if _BUSY.get():
+    if BUSY.get():
         return None
-    token = _BUSY.set(True)
+    token = BUSY.set(True)
     try:
         with torch._C.DisableTorchFunction(), _views_counted(), _untransformed():
             if not torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu"):
@@ -253,5 +265,5 @@ def observe(action: Callable[..., Any], *args: Any) -> Any:
     except Exception as error:
         refuse(failure(error))
     finally:
-        _BUSY.reset(token)
+        BUSY.reset(token)
     return None

@@ -19,8 +19,10 @@ from clearhead.errors import InputError
 from clearhead.trace.watching.doors.unfused.following import follow_steps, is_followed, steps_paused
 from clearhead.trace.watching.doors.unfused.scored_call import narrowest
 from clearhead.trace.watching.observed_call import ObservedCall
+from clearhead.trace.watching.resting_hooks import any_rest, entered
 from clearhead.trace.watching.sample_check import checked
 from clearhead.trace.watching.watchers import (
+    BUSY,
     Calls,
     collecting,
     happened,
@@ -34,16 +36,19 @@ from clearhead.trace.watching.watchers import (
 _LOCK = threading.Lock()
 _open = 0
 _original: Callable[..., Any] | None = None
+_fused: Callable[..., Any] | None = None  # what transformers itself calls torch's fused kernel with
 
 
 def open_door() -> None:
     """Install the wrapper if transformers is imported; calls nest."""
-    global _open, _original
+    global _open, _original, _fused
     with _LOCK:
         interface = _interface()
         if interface is None:
             return
         if _open == 0:
+            home = sys.modules.get("transformers.integrations.sdpa_attention")
+            _fused = getattr(home, "sdpa_attention_forward", None)
             _original = interface.get_interface
             interface.get_interface = _watched(_original)
         _open += 1
@@ -81,21 +86,41 @@ def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def get_interface(self: Any, attn_implementation: str, default: Any) -> Callable[..., Any]:
         function = original(self, attn_implementation, default)
-        if not is_watching():
-            return function  # type: ignore[no-any-return]
-        return functools.partial(_observed, function)
+        if is_watching():
+            return functools.partial(_observed, function)
+        return functools.partial(_elsewhere, function) if any_rest() else function
+
 
     return get_interface
 
 
+def _elsewhere(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Nobody watches here; but the hooks of a module that rest would say that it ran."""
+    with entered(args, kwargs):
+        return function(*args, **kwargs)
+
+
 def _observed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call the model's function as it is, then notify the watchers of what it computed."""
-    watcher = unread_by(args)
-    if watcher is not None:
-        with collecting() as calls:
+    watcher, alone = unread_by(args, kwargs, function is _fused)
+    if watcher is None:
+        with entered(args, kwargs):
+            return _described(function, args, kwargs)
+    if alone:
+        token = BUSY.set(True)  # as unobserved() does; between two steps every call counts
+        try:
             result = function(*args, **kwargs)
-        watcher.put(calls, result, args, kwargs)
+        finally:
+            BUSY.reset(token)
+        watcher.put_alone(result, args)
         return result
+    with collecting() as calls:
+        result = function(*args, **kwargs)
+    watcher.put(calls, result, args, kwargs)
+    return result
+
+
+def _described(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if is_followed() or _takes_steps(args, kwargs):
         calls, result = _followed(function, args, kwargs)
     else:

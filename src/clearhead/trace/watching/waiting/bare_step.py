@@ -57,6 +57,18 @@ class BareStep(NamedTuple):
     query_version: int
     mask_version: int
 
+    alone: bool = False  # nobody looked at the kernel: ``output`` is to be compared
+
+    @property
+    def unchecked(self) -> bool:
+        """True if what it has is still to be compared with what the formula gives."""
+        return self.alone or self.weights is not None
+
+    @property
+    def swapped(self) -> bool:
+        """True if ``output`` has the axes (batch, row, head, value_dim)."""
+        return self.alone or self.weights is not None
+
     @property
     def unchanged(self) -> bool:
         """True if nobody wrote to its tensors since."""
@@ -74,9 +86,10 @@ class BareStep(NamedTuple):
                 self.key,
                 self.value,
                 self.scale,
-                self.output,
+                self.output.transpose(1, 2) if self.alone else self.output,
                 logsum=self.logsum,
                 fused=True,
+                unchecked=self.alone,
             )
         return ObservedCall(
             self.query,

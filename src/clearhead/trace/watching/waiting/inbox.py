@@ -8,6 +8,7 @@ into an inbox, with the version counters of their tensors, and read many at a ti
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -43,7 +44,12 @@ class Letter(NamedTuple):
 class Inbox:
     """The unread calls of one watch, in the order in which they ran."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        read: Callable[[], None] = lambda: None,
+        fail: Callable[[Exception], None] = lambda _: None,
+    ) -> None:
+        self._read, self._fail = read, fail  # when it is full; when a call could not be put down
         self.known: dict[int, Known] = {}  # by module: layers whose steps were understood before
         self.letters: list[BareStep | Letter] = []
         self._bytes = 0
@@ -54,18 +60,53 @@ class Inbox:
         known = self.known.get(id(args[0])) if len(args) > 3 else None
         if known is None or args[1].size(2) != 1 or args[0].training:
             return False
-        if running_frame() is not known.place or _transform() is not None:
+        if running_frame() is not known.place.at or _transform() is not None:
             return False
         return _backward() == -1 and not args[1].is_inference()
+
+    def takes_alone(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """True if these say all of such a call, where transformers' own function computes it."""
+        if len(args) > 5 or args[2]._version or args[3]._version or kwargs.get("dropout"):
+            return False
+        if (args[4] if len(args) > 4 else kwargs.get("attention_mask")) is not None:
+            return False
+        if kwargs.get("position_bias") is not None or kwargs.get("cache") is not None:
+            return False
+        known, scale = self.known[id(args[0])], kwargs.get("scaling")
+        _, query, key, value, *_ = args
+        if known.scale != (query.size(-1) ** -0.5 if scale is None else scale):
+            return False
+        kind = known.dtype
+        if query.dtype != kind or key.dtype != kind or value.dtype != kind or not key.is_cpu:
+            return False
+        return known.fused and type(key) is Tensor
+
+    def put_alone(self, result: Any, args: tuple[Any, ...]) -> None:
+        """Put down such a call."""
+        try:
+            _, query, key, value, *_ = args
+            known = self.known[id(args[0])]
+            forward = known.place.owner.forward  # type: ignore[attr-defined]
+            # Models may write to outputs at once.
+            step = (
+                *(known.place, forward, known.scale, query, key, value, result[0].clone()),
+                *(None, None, None, 0, query._version, 0, True),
+            )
+            self.letters.append(tuple.__new__(BareStep, step))
+            self._bytes += 2 * key.nbytes
+        except Exception as error:  # the model goes on
+            self._fail(error)
+        if self._bytes >= MOST_BYTES or len(self.letters) >= MOST_LETTERS * len(self.known):
+            self._read()
 
     def put(self, calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Put down a call."""
         known, key = self.known[id(args[0])], args[2]
+        self._bytes += 2 * key.nbytes
         if len(calls.kernels) == 1 and calls.kernels[0].args[1] is not key:
             self._without_copies(calls, args)
         step = bare_step(known, calls, result, args, kwargs)
         self.letters.append(_letter(known, calls, result, args, kwargs) if step is None else step)
-        self._bytes += 2 * key.nbytes
 
     @property
     def full(self) -> bool:
