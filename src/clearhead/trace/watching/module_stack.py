@@ -59,10 +59,7 @@ class Frame:
 _FRAMES: ContextVar[tuple[Frame, ...]] = ContextVar("frames", default=())
 
 
-def running_frame() -> Frame | None:
-    """The innermost running module of this context, of whichever model."""
-    running = _FRAMES.get()
-    return running[-1] if running else None
+running_frames = _FRAMES.get  # the running modules of this context, of whichever model
 
 
 def modules_of(model: nn.Module) -> list[tuple[str, nn.Module]]:

@@ -84,8 +84,7 @@ class Recorder:
         self._ids = InputIds(self._names.two_stacks)
         self._coverage = Coverage(self._stack)
         self._steps, self._inbox = StepBuffer(), Inbox(*_reading(self))
-        self.takes_unread, self.takes_alone = self._inbox.takes, self._inbox.takes_alone
-        self.put_alone = self._inbox.put_alone
+        self.takes, self.put_alone = self._inbox.takes, self._inbox.put_alone
         self.engine = EngineDoor(self)
         settle = _settling(self)
         self._writer = RecordWriter(self._names, wanted, self._runs, self._spill, values, settle)
@@ -177,10 +176,12 @@ class Recorder:
         self._read_inbox()
         self._keep_or_wait(place, observed, self._stack.forward)
 
-    def put(self, calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Put down a call."""
+    def put(
+        self, calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any], function: Any
+    ) -> None:
+        """Put down a call, with what ran inside of it."""
         try:
-            self._inbox.put(calls, result, args, kwargs)
+            self._inbox.put(calls, result, args, kwargs, function)
         except Exception as error:  # the model goes on
             self.refuse(failure(error))
         if self._inbox.full:

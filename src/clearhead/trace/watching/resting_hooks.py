@@ -51,11 +51,6 @@ class RestingHooks:
         self._known.clear()
 
 
-def any_rest() -> bool:
-    """True if hooks of any watch rest."""
-    return bool(_RESTING)
-
-
 class entered:  # noqa: N801 - a context manager
     """The hooks of a module that rest, run around a call of its attention function."""
 

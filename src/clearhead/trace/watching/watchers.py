@@ -51,6 +51,9 @@ class Calls:
         return [*self.others, *(kernel.observed() for kernel in self.kernels)]
 
 
+COLLECTED, ALONE = 1, 2
+
+
 @runtime_checkable
 class Watcher(Protocol):
     """Receives the attention calls that the doors observe."""
@@ -77,17 +80,18 @@ class Watcher(Protocol):
     def module(self) -> nn.Module | None:
         """The module that is running, if it belongs to the watched model."""
 
-    def takes_unread(self, args: tuple[Any, ...]) -> bool:
-        """True if a call with these arguments may be put down, to be described later."""
+    def takes(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        """Whether a call with these arguments may be put down, to be described later: not (0);
+        with what runs inside of it (COLLECTED); or its function, arguments and result will say all
+        of it (ALONE)."""
 
-    def takes_alone(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """True if these say all of such a call, where transformers' own function computes it."""
-
-    def put(self, calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def put(
+        self, calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any], function: Any
+    ) -> None:
         """Put down a call, with what ran inside of it."""
 
-    def put_alone(self, result: Any, args: tuple[Any, ...]) -> None:
-        """Put down a call of which the arguments say all."""
+    def put_alone(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Put down a call of which nobody saw what ran inside."""
 
 
 TRANSFORMED = "it ran within torch.func, whose tensors cannot be kept"
@@ -163,17 +167,15 @@ def _plain(observed: ObservedCall) -> bool:
 
 
 def unread_by(
-    args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool
-) -> tuple[Watcher | None, bool]:
-    """The watcher of this context, if it is the only one and takes such a call unread, and whether
-    nothing need be seen of what runs inside. ``fused``: transformers' own function computes it."""
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Watcher | None, int]:
+    """The watcher of this context, if it is the only one and takes such a call unread, and how."""
     found = _WATCHERS.get()
-    if len(found) != 1 or not found[0].open or _COLLECTED.get() is not None:
-        return None, False
+    if len(found) != 1 or _COLLECTED.get() is not None or BUSY.get() or COMPUTING.get():
+        return None, 0
     watcher = found[0]
-    if not watcher.takes_unread(args):
-        return None, False
-    return watcher, fused and watcher.takes_alone(args, kwargs)
+    way = watcher.takes(function, args, kwargs) if watcher.open else 0
+    return (watcher, way) if way else (None, 0)
 
 
 def refuse(reason: str) -> None:

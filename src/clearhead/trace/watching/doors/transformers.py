@@ -16,13 +16,14 @@ import torch
 from torch import Tensor, nn
 
 from clearhead.errors import InputError
+from clearhead.trace.watching.doors.passing_by import pass_by_hooks
 from clearhead.trace.watching.doors.unfused.following import follow_steps, is_followed, steps_paused
 from clearhead.trace.watching.doors.unfused.scored_call import narrowest
 from clearhead.trace.watching.observed_call import ObservedCall
-from clearhead.trace.watching.resting_hooks import any_rest, entered
+from clearhead.trace.watching.resting_hooks import entered
 from clearhead.trace.watching.sample_check import checked
 from clearhead.trace.watching.watchers import (
-    BUSY,
+    ALONE,
     Calls,
     collecting,
     happened,
@@ -36,19 +37,16 @@ from clearhead.trace.watching.watchers import (
 _LOCK = threading.Lock()
 _open = 0
 _original: Callable[..., Any] | None = None
-_fused: Callable[..., Any] | None = None  # what transformers itself calls torch's fused kernel with
 
 
 def open_door() -> None:
     """Install the wrapper if transformers is imported; calls nest."""
-    global _open, _original, _fused
+    global _open, _original
     with _LOCK:
         interface = _interface()
         if interface is None:
             return
         if _open == 0:
-            home = sys.modules.get("transformers.integrations.sdpa_attention")
-            _fused = getattr(home, "sdpa_attention_forward", None)
             _original = interface.get_interface
             interface.get_interface = _watched(_original)
         _open += 1
@@ -85,39 +83,34 @@ def refuse_kernel(name: str | None) -> None:
 def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def get_interface(self: Any, attn_implementation: str, default: Any) -> Callable[..., Any]:
-        function = original(self, attn_implementation, default)
-        if is_watching():
-            return functools.partial(_observed, function)
-        return functools.partial(_elsewhere, function) if any_rest() else function
+        return functools.partial(_observed, original(self, attn_implementation, default))
 
 
     return get_interface
 
 
-def _elsewhere(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Nobody watches here; but the hooks of a module that rest would say that it ran."""
-    with entered(args, kwargs):
-        return function(*args, **kwargs)
-
-
 def _observed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call the model's function as it is, then notify the watchers of what it computed."""
-    watcher, alone = unread_by(args, kwargs, function is _fused)
+    watcher, way = unread_by(function, args, kwargs)
     if watcher is None:
-        with entered(args, kwargs):
-            return _described(function, args, kwargs)
-    if alone:
-        token = BUSY.set(True)  # as unobserved() does; between two steps every call counts
+        with entered(args, kwargs):  # in a context to which no watch belongs, they say that
+            return (_described if is_watching() else _plain)(function, args, kwargs)
+    if way == ALONE:
+        pass_by_hooks(True)
         try:
             result = function(*args, **kwargs)
         finally:
-            BUSY.reset(token)
-        watcher.put_alone(result, args)
+            pass_by_hooks(False)
+        watcher.put_alone(result, args, kwargs)
         return result
     with collecting() as calls:
         result = function(*args, **kwargs)
-    watcher.put(calls, result, args, kwargs)
+    watcher.put(calls, result, args, kwargs, function)
     return result
+
+
+def _plain(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function(*args, **kwargs)
 
 
 def _described(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
