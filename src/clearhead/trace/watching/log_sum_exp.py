@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import Tensor
 
@@ -12,6 +14,7 @@ from clearhead.trace.row_rules import RowRules
 from clearhead.trace.watching.observed_call import ObservedCall
 
 _FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+LATEST = 1 << 18  # numbers of a mask that is kept for the next layer
 BLOCK_NUMBERS = 1 << 22  # of the map that are spelled out at once: 16 MB in float32
 
 
@@ -94,6 +97,10 @@ def _flash_sums(observed: ObservedCall) -> Tensor:
     if plain and (not observed.from_start or query.shape[2] == key.shape[2]):
         _, sums = _FLASH(query, key, key, 0.0, observed.from_start, scale=observed.scale)
         return sums  # type: ignore[no-any-return]
+    numbers = query.shape[2] * key.shape[2]
+    if _is_causal(observed) and numbers <= LATEST:
+        mask = up_to_itself(query.shape[2], key.shape[2], wide, query.device)
+        return _FLASH(query, key, key, 0.0, False, attn_mask=mask, scale=observed.scale)[1]  # type: ignore[no-any-return]
     parts = []
     for rows in _blocks(observed, heads_at_once=1):
         added = observed.added(rows)
@@ -102,6 +109,19 @@ def _flash_sums(observed: ObservedCall) -> Tensor:
         part = query[:, :, rows.start : rows.stop]
         parts.append(_FLASH(part, key, key, 0.0, False, attn_mask=added, scale=observed.scale)[1])
     return torch.cat(parts, dim=2)
+
+
+def _is_causal(observed: ObservedCall) -> bool:
+    """True if each row sees the keys up to its own, the last one all, and nothing is added."""
+    plain = observed.mask is None and observed.bias is None and not observed.from_start
+    return plain and observed.rule is CAUSAL
+
+
+@functools.lru_cache(maxsize=1)
+def up_to_itself(queries: int, keys: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """What is added to such scores; all layers share it."""
+    hidden = torch.full((queries, keys), -torch.inf, dtype=dtype, device=device)
+    return hidden.triu(keys - queries + 1)
 
 
 def _side_by_side(states: Tensor) -> Tensor:

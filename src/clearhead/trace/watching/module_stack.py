@@ -21,13 +21,18 @@ from clearhead.trace.watching.code_names import (
     names_in_attributes,
     names_in_code,
 )
+from clearhead.trace.watching.resting_hooks import (
+    SOURCES,
+    Resting,
+    RestingHooks,
+    may_get_sources,
+)
 from clearhead.trace.watching.wrapped_forward import WrappedForward
 
 _ATTENTION = re.compile(r"atten|attn", re.IGNORECASE)
 # multihead_attn is what nn.TransformerDecoderLayer calls its attention to the memory.
 _CROSS = re.compile(r"cross|enc_?dec|encoder_attn|^multihead_attn$", re.IGNORECASE)
 _LEAVES = re.compile(r"norm|linear|dropout|embedding|mlp|activation|rotary|gelu|silu|conv\b", re.I)
-_SOURCES = frozenset(("key_value_states", "encoder_hidden_states", "context", "memory"))
 _OWN_PATH = "reorder_and_upcast_attn"  # GPT-2 goes by the attention interface unless it has this
 _transform = torch._C._functorch.peek_interpreter_stack
 _STACK_DEPTH = 60  # Python frames that are searched for a module that has no hook
@@ -45,16 +50,16 @@ class Frame:
     leave: Callable[[], None] | None = None  # ends what was begun with the module
     batch: tuple[int, ...] = field(default=())  # shape of the first tensor that it was given
     in_vmap: bool = False  # torch.vmap runs it: a kernel may be called once for each sample
+    at: Frame | None = field(default=None, compare=False, repr=False)  # the innermost one when the module calls its attention function: this
+    # one, or the one around it while the module's hooks rest; None: this one is of one call only
+    understood: bool = False  # steps of it were: its hooks may rest
 
 
 # A tuple, never changed in place: a context that is copied (a task, a thread) keeps its own.
 _FRAMES: ContextVar[tuple[Frame, ...]] = ContextVar("frames", default=())
 
 
-def running_frame() -> Frame | None:
-    """The innermost running module of this context, of whichever model."""
-    running = _FRAMES.get()
-    return running[-1] if running else None
+running_frames = _FRAMES.get  # the running modules of this context, of whichever model
 
 
 def modules_of(model: nn.Module) -> list[tuple[str, nn.Module]]:
@@ -140,6 +145,7 @@ class ModuleStack:
         self._is_here, self._elsewhere = is_here, elsewhere
         self._whole = whole
         self._handles: list[RemovableHandle | WrappedForward] = []
+        self._resting = RestingHooks()
         self._hookless = [
             path for path, module in modules if isinstance(module, nn.TransformerEncoderLayer)
         ]  # a hook on any of their modules would make them leave their fast path
@@ -174,8 +180,8 @@ class ModuleStack:
                 if known is not None and known.path == path:
                     return known
                 batch, vmap = ((), False) if known is None else (known.batch, known.in_vmap)
-                cross = looks_cross(path, module)
-                return Frame(path, module, False, cross, self, batch=batch, in_vmap=vmap)
+                named, cross = path in self.attention, looks_cross(path, module)
+                return Frame(path, module, named, cross, self, batch=batch, in_vmap=vmap)
             if frame.f_back is None:
                 break
             frame = frame.f_back
@@ -188,6 +194,7 @@ class ModuleStack:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
+        self._resting.forget()
         # The recorder holds this stack: a reference cycle would keep records.
         self._entered, self._begin = _ignore, None
         self._is_here, self._elsewhere = _nowhere, _ignore
@@ -220,12 +227,13 @@ class ModuleStack:
         # A module that does nothing but attend through an interface runs in every step.
         often = attention and not steps and not reads_ids and observer is None
         usual = Frame(path, module, attention, is_cross, self)  # nothing in it is of one call
-
+        usual.at = usual
+        own: list[RemovableHandle] = []
         def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             try:
                 running = _FRAMES.get()
                 inside = often and running and running[-1].owner is self
-                if inside and (is_cross or _SOURCES.isdisjoint(kwargs)) and _transform() is None:
+                if inside and (is_cross or SOURCES.isdisjoint(kwargs)) and _transform() is None:
                     _FRAMES.set((*running, usual))
                     self.ran.add(path)
                 else:
@@ -260,10 +268,23 @@ class ModuleStack:
             running = _FRAMES.get()
             if running and running[-1] is usual:
                 _FRAMES.set(running[:-1])
+                if usual.understood and usual.at is usual:
+                    rest(running)
             elif running and running[-1].module is module and running[-1].owner is self:
                 self._leave(running[-1])
             else:
                 self._leave_late(module)
+
+        def rest(running: tuple[Frame, ...]) -> None:
+            """The door runs the hooks from now on; the frame around is the innermost then."""
+            outer = running[-2] if len(running) > 1 else None
+            known = outer is not None and outer.owner is self and outer.at is outer
+            usual.understood = False  # asked once
+            if known and often and (is_cross or not may_get_sources(type(module))):
+                usual.at = outer
+                self._resting.add(Resting(module, enter, leave))
+                for handle in own:
+                    handle.remove()
 
         def leave_whole(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
             if observer is not None and self._is_here():
@@ -279,7 +300,8 @@ class ModuleStack:
             if observer is None
             else module.register_forward_hook(leave_whole, always_call=True, with_kwargs=True)
         )
-        self._handles += [module.register_forward_pre_hook(enter, with_kwargs=True), ends]
+        own += [module.register_forward_pre_hook(enter, with_kwargs=True), ends]
+        self._handles += own
 
 
 def _ignore(*_: Any) -> None:
@@ -363,6 +385,6 @@ def _called_cross(
         query = args[0] if args else kwargs.get("query")
         key = args[1] if len(args) > 1 else kwargs.get("key")
         return not _same_tensor(query, key) and "self" not in path
-    return not _SOURCES.isdisjoint(kwargs) and any(
-        isinstance(kwargs.get(name), Tensor) for name in _SOURCES
+    return not SOURCES.isdisjoint(kwargs) and any(
+        isinstance(kwargs.get(name), Tensor) for name in SOURCES
     )

@@ -31,7 +31,8 @@ class ObservedCall:
     weights: Tensor | None = None  # the model's own, to be compared with ours
     after_dropout: bool = False  # ``weights`` are the ones after dropout
     undropped: Tensor | None = None  # the model's own weights before dropout, if they are there
-    unchecked: bool = False  # ``weights`` were not compared with the formula's yet
+    unchecked: bool = False  # ``weights`` were not compared with the formula's yet; without them,
+    # ``output`` was not
     counted: bool = False  # as a call that was seen
     cross: bool = False  # known to be cross-attention
     fused: bool = False  # computed by a fused kernel

@@ -25,11 +25,8 @@ from clearhead.trace.watching.module_stack import Frame, ModuleStack
 from clearhead.trace.watching.observed_call import ObservedCall
 from clearhead.trace.watching.record_writer import Prepared, RecordWriter
 from clearhead.trace.watching.runs import Runs
-from clearhead.trace.watching.sample_check import (
-    checked,
-    matches_model,
-    spelled_out,
-)
+from clearhead.trace.watching.output_check import compared
+from clearhead.trace.watching.sample_check import checked, spelled_out
 from clearhead.trace.watching.waiting.bare_step import BareStep, Known
 from clearhead.trace.watching.waiting.inbox import Inbox, Letter
 from clearhead.trace.watching.waiting.step_buffer import (
@@ -86,7 +83,8 @@ class Recorder:
         self._runs, self._spill = Runs(runs), Spill()
         self._ids = InputIds(self._names.two_stacks)
         self._coverage = Coverage(self._stack)
-        self._steps, self._inbox = StepBuffer(), Inbox()
+        self._steps, self._inbox = StepBuffer(), Inbox(*_reading(self))
+        self.takes, self.put_alone = self._inbox.takes, self._inbox.put_alone
         self.engine = EngineDoor(self)
         settle = _settling(self)
         self._writer = RecordWriter(self._names, wanted, self._runs, self._spill, values, settle)
@@ -178,18 +176,20 @@ class Recorder:
         self._read_inbox()
         self._keep_or_wait(place, observed, self._stack.forward)
 
-    def takes_unread(self, args: tuple[Any, ...]) -> bool:
-        """True if a call with these arguments may be put down, to be described later."""
-        return self._inbox.takes(args)
-
-    def put(self, calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Put down a call."""
+    def put(
+        self, calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any], function: Any
+    ) -> None:
+        """Put down a call, with what ran inside of it."""
         try:
-            self._inbox.put(calls, result, args, kwargs)
+            self._inbox.put(calls, result, args, kwargs, function)
         except Exception as error:  # the model goes on
             self.refuse(failure(error))
         if self._inbox.full:
-            observe(self._read_inbox)
+            self.read()
+
+    def read(self) -> None:
+        """Describe the calls that were put down, while the model runs."""
+        observe(self._read_inbox)
 
     def settle(self) -> None:
         """Record the calls that wait."""
@@ -212,9 +212,23 @@ class Recorder:
         letters, wrong = self._inbox.empty()
         for letter in letters:
             try:
+                if type(letter) is BareStep and not wrong and self._read_bare(letter):
+                    continue
                 self._read(letter, id(letter.place.module) in wrong)
             except Exception as error:
                 self.refuse(failure(error), letter.place)
+
+    def _read_bare(self, step: BareStep) -> bool:
+        """The short way of most steps; False if it has to be the long one."""
+        if not step.unchanged or not self._steps.take_bare(step):
+            return False
+        path = step.place.path
+        if step.softmaxes:
+            self._coverage.happened[path] += step.softmaxes
+        self._coverage.kept[path] += 1
+        if self._steps.full:
+            self._record_steps()
+        return True
 
     def _read(self, letter: BareStep | Letter, wrong: bool) -> None:
         path = letter.place.path
@@ -226,11 +240,6 @@ class Recorder:
         softmaxes = letter.softmaxes if isinstance(letter, BareStep) else letter.calls.softmaxes
         if softmaxes:
             self._coverage.happened[path] += softmaxes
-        if isinstance(letter, BareStep) and not wrong and self._steps.take_bare(letter):
-            self._coverage.kept[path] += 1
-            if self._steps.full:
-                self._record_steps()
-            return
         observed = OWN_WAY if wrong else _said_by(letter)
         if isinstance(observed, str):
             self.refuse(observed, letter.place)
@@ -257,6 +266,7 @@ class Recorder:
             self._count(place, observed)
             if not owned:
                 self._inbox.known[id(place.module)] = Known.of(place, observed)
+                place.understood = place.at is place
             if self._steps.full:
                 self._record_steps()
             return
@@ -295,7 +305,8 @@ class Recorder:
         for layer in layers:
             step, observed = layer[-1], joiner.together(layer)
             self._steps.never.add(step.place.path)  # unless it can be put together
-            if observed is None or (observed.unchecked and not matches_model(observed, full=True)):
+            observed = None if observed is None else compared(observed)
+            if observed is None:
                 return None
             if not self._writer.rules.of(observed).hold(observed):
                 return None
@@ -374,6 +385,23 @@ def _said_by(letter: BareStep | Letter) -> ObservedCall | str:
     if isinstance(letter, BareStep):
         return letter.call()
     return described(letter.calls, letter.result, letter.args, letter.kwargs)
+
+
+def _reading(recorder: Recorder) -> tuple[Callable[[], None], Callable[[Exception], None]]:
+    """What an inbox does when it is full, and when it failed, without keeping the recorder."""
+    known = weakref.ref(recorder)
+
+    def read() -> None:
+        recorder = known()
+        if recorder is not None:
+            recorder.read()
+
+    def fail(error: Exception) -> None:
+        recorder = known()
+        if recorder is not None:
+            recorder.refuse(failure(error))
+
+    return read, fail
 
 
 def _settling(recorder: Recorder) -> Callable[[], None]:

@@ -7,8 +7,8 @@ another order than they began in, do not know of each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -51,6 +51,9 @@ class Calls:
         return [*self.others, *(kernel.observed() for kernel in self.kernels)]
 
 
+COLLECTED, ALONE = 1, 2
+
+
 @runtime_checkable
 class Watcher(Protocol):
     """Receives the attention calls that the doors observe."""
@@ -77,18 +80,25 @@ class Watcher(Protocol):
     def module(self) -> nn.Module | None:
         """The module that is running, if it belongs to the watched model."""
 
-    def takes_unread(self, args: tuple[Any, ...]) -> bool:
-        """True if a call with these arguments may be put down, to be described later."""
+    def takes(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        """Whether a call with these arguments may be put down, to be described later: not (0);
+        with what runs inside of it (COLLECTED); or its function, arguments and result will say all
+        of it (ALONE)."""
 
-    def put(self, calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Put down a call."""
+    def put(
+        self, calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any], function: Any
+    ) -> None:
+        """Put down a call, with what ran inside of it."""
+
+    def put_alone(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Put down a call of which nobody saw what ran inside."""
 
 
 TRANSFORMED = "it ran within torch.func, whose tensors cannot be kept"
 _VIEWS = torch._C.DispatchKey.ADInplaceOrView
 _WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
 _COLLECTED: ContextVar[Calls | None] = ContextVar("collected", default=None)
-_BUSY: ContextVar[bool] = ContextVar("busy", default=False)  # what an observer computes itself
+BUSY: ContextVar[bool] = ContextVar("busy", default=False)  # what an observer computes itself
 
 
 def add_watcher(watcher: Watcher) -> None:
@@ -112,12 +122,12 @@ def watchers() -> tuple[Watcher, ...]:
 
 def is_watching() -> bool:
     """True if a call that runs now is to be observed."""
-    return bool(_WATCHERS.get()) and not _BUSY.get() and not COMPUTING.get()
+    return bool(_WATCHERS.get()) and not BUSY.get() and not COMPUTING.get()
 
 
 def is_observing() -> bool:
     """True while an observer computes something of its own."""
-    return _BUSY.get()
+    return BUSY.get()
 
 
 def notify(observed: ObservedCall) -> None:
@@ -156,12 +166,16 @@ def _plain(observed: ObservedCall) -> bool:
     )
 
 
-def unread_by(args: tuple[Any, ...]) -> Watcher | None:
-    """The watcher of this context, if it is the only one and takes such a call unread."""
+def unread_by(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Watcher | None, int]:
+    """The watcher of this context, if it is the only one and takes such a call unread, and how."""
     found = _WATCHERS.get()
-    if len(found) != 1 or not found[0].open or _COLLECTED.get() is not None:
-        return None
-    return found[0] if found[0].takes_unread(args) else None
+    if len(found) != 1 or _COLLECTED.get() is not None or BUSY.get() or COMPUTING.get():
+        return None, 0
+    watcher = found[0]
+    way = watcher.takes(function, args, kwargs) if watcher.open else 0
+    return (watcher, way) if way else (None, 0)
 
 
 def refuse(reason: str) -> None:
@@ -203,14 +217,14 @@ class collecting:  # noqa: N801 - a context manager; one made of a generator tak
         _COLLECTED.reset(self._token)
 
 
-@contextmanager
-def unobserved() -> Iterator[None]:
+class unobserved:  # noqa: N801 - a context manager, as quick
     """Nothing that runs in the block is observed: it is part of something that is."""
-    token = _BUSY.set(True)
-    try:
-        yield
-    finally:
-        _BUSY.reset(token)
+
+    def __enter__(self) -> None:
+        self._token = BUSY.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        BUSY.reset(self._token)
 
 
 def failure(error: Exception) -> str:
@@ -241,9 +255,9 @@ def _untransformed() -> AbstractContextManager[Any]:
 def observe(action: Callable[..., Any], *args: Any) -> Any:
     """Run what an observer does. It is not observed itself, leaves no trace in the model's graph,
     and whatever fails in it becomes a reason for a missed call: the model goes on."""
-    if _BUSY.get():
+    if BUSY.get():
         return None
-    token = _BUSY.set(True)
+    token = BUSY.set(True)
     try:
         with torch._C.DisableTorchFunction(), _views_counted(), _untransformed():
             if not torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu"):
@@ -253,5 +267,5 @@ def observe(action: Callable[..., Any], *args: Any) -> Any:
     except Exception as error:
         refuse(failure(error))
     finally:
-        _BUSY.reset(token)
+        BUSY.reset(token)
     return None

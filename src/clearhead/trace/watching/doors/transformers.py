@@ -16,11 +16,14 @@ import torch
 from torch import Tensor, nn
 
 from clearhead.errors import InputError
+from clearhead.trace.watching.doors.passing_by import pass_by_hooks
 from clearhead.trace.watching.doors.unfused.following import follow_steps, is_followed, steps_paused
 from clearhead.trace.watching.doors.unfused.scored_call import narrowest
 from clearhead.trace.watching.observed_call import ObservedCall
+from clearhead.trace.watching.resting_hooks import entered
 from clearhead.trace.watching.sample_check import checked
 from clearhead.trace.watching.watchers import (
+    ALONE,
     Calls,
     collecting,
     happened,
@@ -80,22 +83,37 @@ def refuse_kernel(name: str | None) -> None:
 def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def get_interface(self: Any, attn_implementation: str, default: Any) -> Callable[..., Any]:
-        function = original(self, attn_implementation, default)
-        if not is_watching():
-            return function  # type: ignore[no-any-return]
-        return functools.partial(_observed, function)
+        return functools.partial(_observed, original(self, attn_implementation, default))
+
 
     return get_interface
 
 
 def _observed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call the model's function as it is, then notify the watchers of what it computed."""
-    watcher = unread_by(args)
-    if watcher is not None:
-        with collecting() as calls:
+    watcher, way = unread_by(function, args, kwargs)
+    if watcher is None:
+        with entered(args, kwargs):  # in a context to which no watch belongs, they say that
+            return (_described if is_watching() else _plain)(function, args, kwargs)
+    if way == ALONE:
+        pass_by_hooks(True)
+        try:
             result = function(*args, **kwargs)
-        watcher.put(calls, result, args, kwargs)
+        finally:
+            pass_by_hooks(False)
+        watcher.put_alone(result, args, kwargs)
         return result
+    with collecting() as calls:
+        result = function(*args, **kwargs)
+    watcher.put(calls, result, args, kwargs, function)
+    return result
+
+
+def _plain(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function(*args, **kwargs)
+
+
+def _described(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if is_followed() or _takes_steps(args, kwargs):
         calls, result = _followed(function, args, kwargs)
     else:

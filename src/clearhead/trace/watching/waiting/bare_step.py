@@ -7,6 +7,8 @@ when it is made, when the collector looks for garbage, and when it is read.
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -17,10 +19,11 @@ from clearhead.trace.watching.module_stack import Frame
 from clearhead.trace.watching.observed_call import ObservedCall
 from clearhead.trace.watching.watchers import Calls
 
-_MORE = ("position_bias", "softcap", "s_aux")  # what else a function may be given
+MORE = ("position_bias", "softcap", "s_aux", "cache")  # what else a function may be given
 
 
-class Known(NamedTuple):
+@dataclass(slots=True)
+class Known:
     """A layer whose steps were understood, and what its last one had."""
 
     place: Frame
@@ -28,6 +31,7 @@ class Known(NamedTuple):
     unfused: bool  # the model's function returned the weights, of plain scores
     scale: float
     dtype: torch.dtype | None
+    function: Any = None  # of which it was seen what it computes
 
     @staticmethod
     def of(place: Frame, call: ObservedCall) -> Known:
@@ -49,13 +53,25 @@ class BareStep(NamedTuple):
     query: Tensor
     key: Tensor
     value: Tensor
-    output: Tensor  # nobody else has it
+    output: Tensor
     logsum: Tensor | None
     weights: Tensor | None
     mask: Tensor | None
     softmaxes: int
     query_version: int
     mask_version: int
+
+    alone: bool = False  # nobody looked at a kernel: ``output`` is to be compared
+
+    @property
+    def unchecked(self) -> bool:
+        """True if what it has is still to be compared with what the formula gives."""
+        return self.alone or self.weights is not None
+
+    @property
+    def swapped(self) -> bool:
+        """True if ``output`` has the axes (batch, row, head, value_dim)."""
+        return self.alone or self.weights is not None
 
     @property
     def unchanged(self) -> bool:
@@ -74,9 +90,10 @@ class BareStep(NamedTuple):
                 self.key,
                 self.value,
                 self.scale,
-                self.output,
+                self.output.transpose(1, 2) if self.alone else self.output,
                 logsum=self.logsum,
                 fused=True,
+                unchecked=self.alone,
             )
         return ObservedCall(
             self.query,
@@ -104,6 +121,31 @@ def bare_step(
     if known.fused and mask is None:
         return _fused(known, calls, args)
     return _unfused(known, calls, result, args, kwargs, mask) if known.unfused else None
+
+
+def alone_step(known: Known, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BareStep:
+    """A step of which nobody saw what ran inside. Its function is the one that was understood."""
+    (_, query, key, value, *more), (output, weights) = args, result
+    mask, mask_version = None, 0
+    if known.unfused:
+        mask = more[0] if more else kwargs.get("attention_mask")
+        mask_version = 0 if mask is None else mask._version
+        as_before = weights.dtype == output.dtype == known.dtype and weights.ndim == 4
+        if not as_before or weights._version or weights.size(3) != key.size(2):
+            raise TypeError("its function returned other weights than before")
+    place = known.place
+    parts = (
+        *(place, place.owner.forward, known.scale),  # type: ignore[attr-defined]
+        *(query, key, value, output.clone()),  # models may write to outputs at once
+        *(None, weights, mask, known.unfused, query._version, mask_version, known.fused),
+    )
+    return tuple.__new__(BareStep, parts)
+
+
+def own_function() -> Any:
+    """What transformers itself calls torch's fused kernel with."""
+    home = sys.modules.get("transformers.integrations.sdpa_attention")
+    return getattr(home, "sdpa_attention_forward", None)
 
 
 def _fused(known: Known, calls: Calls, args: tuple[Any, ...]) -> BareStep | None:
@@ -138,7 +180,7 @@ def _unfused(
     (_, query, key, value), (output, weights) = args[:4], result
     if calls.kernels or not isinstance(weights, Tensor) or weights._version:
         return None
-    for name in _MORE:
+    for name in MORE:
         if kwargs.get(name) is not None:
             return None
     scale, kind, keys = kwargs.get("scaling"), known.dtype, key.size(2)

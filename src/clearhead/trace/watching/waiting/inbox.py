@@ -8,14 +8,23 @@ into an inbox, with the version counters of their tensors, and read many at a ti
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from clearhead.trace.watching.module_stack import Frame, running_frame
-from clearhead.trace.watching.waiting.bare_step import BareStep, Known, bare_step
-from clearhead.trace.watching.watchers import Calls, Kernel
+from clearhead.trace.watching.doors.passing_by import may_pass
+from clearhead.trace.watching.module_stack import Frame, running_frames
+from clearhead.trace.watching.waiting.bare_step import (
+    MORE,
+    BareStep,
+    Known,
+    alone_step,
+    bare_step,
+    own_function,
+)
+from clearhead.trace.watching.watchers import ALONE, COLLECTED, Calls, Kernel
 
 _transform = torch._C._functorch.peek_interpreter_stack
 _backward = torch._C._current_graph_task_id  # gradient checkpointing runs the forward again
@@ -43,29 +52,71 @@ class Letter(NamedTuple):
 class Inbox:
     """The unread calls of one watch, in the order in which they ran."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        read: Callable[[], None] = lambda: None,
+        fail: Callable[[Exception], None] = lambda _: None,
+    ) -> None:
+        self._read, self._fail = read, fail  # when it is full; when a call could not be put down
         self.known: dict[int, Known] = {}  # by module: layers whose steps were understood before
         self.letters: list[BareStep | Letter] = []
         self._bytes = 0
         self._latest: dict[int, tuple[Tensor, Tensor]] = {}  # keys of a kernel, and of the caller
 
-    def takes(self, args: tuple[Any, ...]) -> bool:
-        """True if a call may wait: a step of a layer that is known, run as it was before."""
+    def takes(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        """Whether a call may wait, as a step of a layer that is known, run as it was before: with
+        what runs inside of it, or ALONE."""
         known = self.known.get(id(args[0])) if len(args) > 3 else None
-        if known is None or args[1].size(2) != 1 or args[0].training:
-            return False
-        if running_frame() is not known.place or _transform() is not None:
-            return False
-        return _backward() == -1 and not args[1].is_inference()
+        if known is None:
+            return 0
+        module, query, key, value, *more = args
+        running = running_frames()
+        here = running and running[-1] is known.place.at
+        if not here or module.training or query.size(2) != 1 or _transform() is not None:
+            return 0
+        if _backward() != -1 or query.is_inference():
+            return 0
+        if function is not known.function or key._version or value._version or len(more) > 1:
+            return COLLECTED
+        for name in MORE:
+            if kwargs.get(name) is not None:
+                return COLLECTED
+        mask = more[0] if more else kwargs.get("attention_mask")
+        if mask is not None and (known.fused or mask.size(-1) != key.size(2)):
+            return COLLECTED
+        scale, kind = kwargs.get("scaling"), known.dtype
+        if known.scale != (query.size(-1) ** -0.5 if scale is None else scale):
+            return COLLECTED
+        if query.dtype != kind or key.dtype != kind or value.dtype != kind:
+            return COLLECTED
+        if not (query.is_cpu and key.is_cpu and value.is_cpu and may_pass()):
+            return COLLECTED
+        plain = type(key) is Tensor and not (known.fused and kwargs.get("dropout"))
+        return ALONE if plain else COLLECTED
 
-    def put(self, calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Put down a call."""
+    def put_alone(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Put down a call of which nobody saw what ran inside."""
+        try:
+            step = alone_step(self.known[id(args[0])], result, args, kwargs)
+            self.letters.append(step)
+            self._bytes += 2 * step.key.nbytes
+        except Exception as error:  # the model goes on
+            self._fail(error)
+        if self._bytes >= MOST_BYTES or len(self.letters) >= MOST_LETTERS * len(self.known):
+            self._read()
+
+    def put(
+        self, calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any], function: Any
+    ) -> None:
+        """Put down a call, with what ran inside of it."""
         known, key = self.known[id(args[0])], args[2]
+        self._bytes += 2 * key.nbytes
         if len(calls.kernels) == 1 and calls.kernels[0].args[1] is not key:
             self._without_copies(calls, args)
         step = bare_step(known, calls, result, args, kwargs)
+        if step is not None and (step.softmaxes == 1 or function is own_function()):
+            known.function = function  # nobody need look into it again
         self.letters.append(_letter(known, calls, result, args, kwargs) if step is None else step)
-        self._bytes += 2 * key.nbytes
 
     @property
     def full(self) -> bool:

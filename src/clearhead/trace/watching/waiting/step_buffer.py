@@ -10,6 +10,7 @@ Whatever does not fit is recorded call by call, in the order of the calls.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -30,17 +31,29 @@ class Step:
     """A call with one query that waits."""
 
     place: Frame
-    call: ObservedCall
+    given: ObservedCall | BareStep
     cross: bool
     forward: int
-    versions: tuple[int, ...]
+    versions: tuple[int, ...]  # of a bare step, it says them itself
     keys: int  # how many it has
     brought: Tensor | None = None  # the value that it brought, once its keys and values are let go
 
     @property
+    def call(self) -> ObservedCall:
+        """It in our form, which most bare steps never need."""
+        if isinstance(self.given, BareStep):
+            bare = self.given
+            self.given = bare.call()
+            self.versions = (bare.query_version, 0, 0, bare.mask_version, 0)
+        return self.given
+
+    @property
     def unchanged(self) -> bool:
         """True if nobody wrote to its tensors since."""
-        return self.versions == _versions(self.call)
+        given = self.given
+        if isinstance(given, BareStep):
+            return given.unchanged
+        return self.versions == _versions(given)
 
     def release(self) -> None:
         """Let go of keys and values: the next step has the same ones, and its own."""
@@ -84,8 +97,8 @@ class StepBuffer:
             if not _follows(last, call, cross, forward):
                 return False
             if not cross and self._bytes >= MOST_HELD:
-                held = last.call.key.nbytes
-                if not last.unchanged or not _contains(call.key, last.call.key):
+                held = last.given.key.nbytes
+                if not last.unchanged or not _contains(call.key, last.given.key):
                     return False
                 last.release()
                 self._bytes -= 2 * held
@@ -104,23 +117,27 @@ class StepBuffer:
         last, key, value = self._last.get(step.place.path), step.key, step.value
         if last is None or last.cross or step.forward == last.forward or self._bytes >= MOST_HELD:
             return False
-        before, keys = last.call, key.size(2)
+        before, keys = last.given, key.size(2)
         if keys != last.keys + 1 or value.size(2) != keys or key._is_view() or value._is_view():
             return False
         if key.shape[:2] != before.key.shape[:2] or step.query.shape != before.query.shape:
             return False
         if key.size(3) != before.key.size(3) or key.dtype != before.key.dtype:
             return False
-        mask, call = step.mask, step.call()
+        mask = step.mask
         if mask is not None and mask.shape[2:] != (1, keys):
             return False
-        if not _alike_but_for_keys(call, before):
+        if isinstance(before, BareStep):
+            alike = (step.weights is None) == (before.weights is None) and step.alone == before.alone
+            alike = alike and step.scale == before.scale and _alike(mask, before.mask)
+        else:
+            alike = _alike_but_for_keys(step.call(), before)
+        if not alike:
             return False
-        versions = (step.query_version, 0, 0, step.mask_version, 0)
-        known = Step(last.place, call, False, step.forward, versions, keys)
+        known = Step(last.place, step, False, step.forward, (), keys)
         self.steps.append(known)
         self._last[last.place.path] = known
-        weights = 0 if call.weights is None else call.weights.nbytes
+        weights = 0 if step.weights is None else step.weights.nbytes
         self._bytes += 2 * key.nbytes + weights
         return True
 
@@ -155,13 +172,14 @@ class Joiner:
 
     def __init__(self, *, alone: bool = False) -> None:
         self._masks: dict[tuple[int, ...], Tensor] = {}
+        self._places: dict[tuple[int, ...], Tensor] = {}  # of rows that are filled up, by lengths
         self._alone = alone
 
     def together(self, steps: list[Step]) -> ObservedCall | None:
         """The steps as one call, in which no new call is counted; None if they are not one."""
-        calls, last = [step.call for step in steps], steps[-1].call
         if not all(step.unchanged for step in steps):
             return None
+        calls, last = [step.given for step in steps], steps[-1].call
         if len(calls) == 1:
             return replace(last, counted=True)
         if not steps[0].cross and not (_same_keys(steps, self._alone) and same_values(steps)):
@@ -170,11 +188,12 @@ class Joiner:
         return replace(
             last,
             query=torch.cat([call.query for call in calls], dim=2),
-            output=_row_after_row([call.output for call in calls]),
+            output=_outputs(calls),
             logsum=_row_after_row([call.logsum for call in calls]),
-            weights=_padded([call.weights for call in calls if call.weights is not None], 0.0),
+            weights=self._padded([call.weights for call in calls if call.weights is not None], 0.0),
             mask=self._mask(masks),
             rule=None if masks or steps[0].cross else CAUSAL,
+            unchecked=any(call.unchecked for call in calls),
             counted=True,
         )
 
@@ -184,10 +203,25 @@ class Joiner:
             return None
         name = tuple(id(mask) for mask in masks)
         if name not in self._masks:
-            joined = _padded(masks, 0.0 if masks[0].dtype == torch.bool else -torch.inf)
+            joined = self._padded(masks, 0.0 if masks[0].dtype == torch.bool else -torch.inf)
             assert joined is not None
             self._masks[name] = joined
         return self._masks[name]
+
+    def _padded(self, rows: list[Tensor], fill: float) -> Tensor | None:
+        """Rows (batch, head, 1, key) below each other, those with fewer keys filled up at the
+        end."""
+        if not rows:
+            return None
+        lengths = tuple(row.size(3) for row in rows)
+        if lengths not in self._places:
+            key = torch.arange(max(lengths), device=rows[0].device)
+            there = key < torch.tensor(lengths, device=rows[0].device)[:, None]
+            self._places = {lengths: there.flatten().nonzero()[:, 0]}
+        joined = torch.cat([row.detach() for row in rows], dim=3)[:, :, 0]
+        whole = joined.new_full((*joined.shape[:2], len(rows) * max(lengths)), fill)
+        whole.index_copy_(2, self._places[lengths], joined)
+        return whole.unflatten(2, (len(rows), -1))  # type: ignore[no-untyped-call]
 
 
 def _may_wait(call: ObservedCall) -> bool:
@@ -248,7 +282,8 @@ def _follows(last: Step, call: ObservedCall, cross: bool, forward: int) -> bool:
 
 def _alike_but_for_keys(call: ObservedCall, before: ObservedCall) -> bool:
     """True if two calls have the same parts and options."""
-    if (call.logsum is None) != (before.logsum is None) or call.scale != before.scale:
+    told = (call.logsum is None) == (before.logsum is None) or (call.fused and before.fused)
+    if not told or call.scale != before.scale:
         return False
     if (call.weights is None) != (before.weights is None):
         return False
@@ -274,11 +309,11 @@ def _contains(key: Tensor, before: Tensor) -> bool:
 
 def _same_keys(steps: list[Step], every: bool) -> bool:
     """True if the last step has the keys of every step that still has its own."""
-    key, first = steps[-1].call.key, steps[0].keys
-    calls = [step.call for step in steps if step.brought is None]
+    key, first = steps[-1].given.key, steps[0].keys
+    calls = [step.given for step in steps if step.brought is None]
     if every or key.size(0) > 1:
         return all(torch.equal(call.key, key.narrow(2, 0, call.key.size(2))) for call in calls)
-    if calls[-1] is steps[-1].call and len(calls) < len(steps):
+    if calls[-1] is steps[-1].given and len(calls) < len(steps):
         calls.pop()  # those in between were compared when they let go of theirs
     if not calls or len(steps) == 1:
         return True
@@ -290,9 +325,9 @@ def _same_keys(steps: list[Step], every: bool) -> bool:
 
 def same_values(steps: list[Step]) -> bool:
     """True if the last step has the values that every step brought."""
-    last, brought = steps[-1].call.value, []
+    last, brought = steps[-1].given.value, []
     for step in steps:
-        value = step.call.value
+        value = step.given.value
         if step.brought is not None:
             brought.append(step.brought)
         elif value is not None:
@@ -302,15 +337,17 @@ def same_values(steps: list[Step]) -> bool:
     return torch.equal(torch.cat(brought, dim=2), last.narrow(2, steps[0].keys - 1, len(steps)))
 
 
+def _outputs(calls: Sequence[ObservedCall | BareStep]) -> Tensor | None:
+    """Row after row, (batch, head, row, value_dim); bare steps have the other order of axes."""
+    rows = []
+    for call in calls:
+        if call.output is None:
+            return None
+        swapped = isinstance(call, BareStep) and call.swapped
+        rows.append(call.output if swapped else call.output.transpose(1, 2))
+    return torch.cat(rows, dim=1).transpose(1, 2)
+
+
 def _row_after_row(rows: list[Tensor | None]) -> Tensor | None:
     there = [row for row in rows if row is not None]
     return torch.cat(there, dim=2) if len(there) == len(rows) else None
-
-
-def _padded(rows: list[Tensor], fill: float) -> Tensor | None:
-    """Rows (batch, head, 1, key) below each other, those with fewer keys filled up at the end."""
-    if not rows:
-        return None
-    keys_first = [row.detach().permute(3, 0, 1, 2) for row in rows]
-    padded = torch.nn.utils.rnn.pad_sequence(keys_first, True, fill)  # (step, key, batch, head, 1)
-    return padded[..., 0].permute(2, 3, 0, 1)
