@@ -671,9 +671,13 @@ def test_every_figure_is_there_before_it_is_printed(tmp_path: Path) -> None:
         for id in ("they", "sampling"):
             assert page.evaluate(READ, id), id
         page.emulate_media(media="print")
-        cut = """() => [...document.querySelectorAll("pre")].filter((one) =>
-            one.scrollWidth > one.clientWidth + 1).length"""
-        assert page.evaluate(cut) == 0
+        page.set_viewport_size({"width": 680, "height": 1000})  # A4 without margins of 1.5 cm
+        cut = """() => [...document.querySelectorAll("pre, .brackets, .figure-body")].filter((one) =>
+            one.scrollWidth > one.clientWidth + 1).map((one) => one.closest("section").id)"""
+        assert page.evaluate(cut) == []
+        tall = """() => [...document.querySelectorAll("figure")].filter((one) =>
+            one.getBoundingClientRect().height > 1000).map((one) => one.closest("section").id)"""
+        assert page.evaluate(tall) == []  # each on one page
 
 
 def test_a_dark_course_is_printed_light(tmp_path: Path) -> None:
