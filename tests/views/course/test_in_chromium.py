@@ -46,6 +46,29 @@ OUTSIDE = """() => [...document.querySelectorAll("figure, .panel")].flatMap((box
     && !one.closest(".brackets") && !one.closest(".unseen")).map((one) =>
     `${box.closest("section").id}: ${one.className} ${one.textContent.slice(0, 40)}`);
 })"""
+# Every box of every figure with each text: what is wrong in the figure then, and the box's word.
+ODD = """(texts) => [...document.querySelectorAll("figure input.box")].flatMap((box) => {
+  const figure = box.closest("figure");
+  const type = (text) => {
+    box.value = text;
+    box.dispatchEvent(new Event("input"));
+  };
+  const before = box.value;
+  const found = texts.map((text) => {
+    type(text);
+    const shown = figure.querySelector(".figure-body").textContent
+      + figure.querySelector(".conclusion").textContent;
+    return {
+      field: `${figure.closest("section").id} ${box.dataset.field}`, text,
+      wrong: shown.match(/NaN|undefined|Infinity/),
+      wide: document.documentElement.scrollWidth > innerWidth,
+      used: box.getAttribute("aria-invalid") !== "true",
+      said: figure.querySelector(".said").textContent,
+    };
+  });
+  type(before);
+  return found;
+})"""
 READ = """(id) => Object.fromEntries([...document.querySelectorAll(`#${id} [data-name]`)].map(
   (one) => [one.dataset.name, one.dataset.value]))"""
 
@@ -385,12 +408,51 @@ def test_evidence(page: Any) -> None:
         (0, 7, 0.1),
         (7, 7, 0.9),
         (31, 211, 0.2),
+        (300, 1000, 0.9),
+        (60_000, 100_000, 0.61),
     ]:
         found = typed(page, "roles", {"hits": hits, "cases": cases, "baseline": baseline})
         low, high = wilson_interval(hits, cases)
         agree(found, "low", low)
         agree(found, "high", high)
         agree(found, "chance", binomial_tail(hits, cases, baseline), 1e-10)
+
+
+def test_any_text_in_any_box_is_used_or_refused_in_words(page: Any) -> None:
+    page.wait_for_selector(".course[data-complete]", timeout=30_000)
+    page.wait_for_selector("#they figure[data-ready]", timeout=10_000)
+    page.wait_for_selector("#sampling figure[data-ready]", timeout=10_000)
+    texts = {"": False, "many": False, "1e308": False, "-999999999.125": True, "1/3": True}
+    counted = re.compile("roles (hits|cases|baseline)$")
+    found = page.evaluate(ODD, list(texts))
+    assert len(found) > 100 * len(texts)
+    for one in found:
+        assert one["wrong"] is None and not one["wide"], one
+        if not counted.match(one["field"]):
+            assert one["used"] == texts[one["text"]], one
+        assert one["used"] == (one["said"] == ""), one
+        assert one["used"] or "wanted is a" in one["said"], one
+
+
+def test_a_power_that_no_float_holds_is_written_all_the_same(page: Any) -> None:
+    at(page, "one-query").locator(".again").click()
+    typed(page, "one-query", {"query-0-0": 1000})
+    table = page.locator("#one-query table.steps").inner_text()
+    assert "5.4·10⁴³⁴" in table and "5.1·10⁻⁴³⁵" in table  # e¹⁰⁰¹ and e⁻¹⁰⁰⁰
+
+
+def test_counts_have_their_limits(page: Any) -> None:
+    chapter = at(page, "roles")
+    before = read(page, "roles")
+    for field, text in [
+        ("cases", "123456789"),
+        ("cases", "1.5"),
+        ("hits", "-1"),
+        ("baseline", "2"),
+    ]:
+        chapter.locator(f'[data-field="{field}"]').fill(text)
+        assert f"“{text}” is not used" in chapter.locator(".said").inner_text()
+        assert read(page, "roles") == before
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -485,6 +547,13 @@ def test_keys_change_numbers_and_chapters(page: Any) -> None:
     page.wait_for_function("location.hash === '#batch'")
     page.keyboard.press("p")
     page.wait_for_function("location.hash === '#one-query'")
+
+
+def test_a_link_that_is_none_is_ignored(tmp_path: Path) -> None:
+    with page_at(tmp_path, course_page()) as page:
+        page.goto(page.url + "#%E0%A4%A?x=%")
+        page.reload()
+        page.wait_for_selector(".course[data-complete]", timeout=30_000)
 
 
 def test_a_link_brings_back_the_state(page: Any) -> None:
@@ -602,9 +671,13 @@ def test_every_figure_is_there_before_it_is_printed(tmp_path: Path) -> None:
         for id in ("they", "sampling"):
             assert page.evaluate(READ, id), id
         page.emulate_media(media="print")
-        cut = """() => [...document.querySelectorAll("pre")].filter((one) =>
-            one.scrollWidth > one.clientWidth + 1).length"""
-        assert page.evaluate(cut) == 0
+        page.set_viewport_size({"width": 680, "height": 1000})  # A4 without margins of 1.5 cm
+        cut = """() => [...document.querySelectorAll("pre, .brackets, .figure-body")].filter((one) =>
+            one.scrollWidth > one.clientWidth + 1).map((one) => one.closest("section").id)"""
+        assert page.evaluate(cut) == []
+        tall = """() => [...document.querySelectorAll("figure")].filter((one) =>
+            one.getBoundingClientRect().height > 1000).map((one) => one.closest("section").id)"""
+        assert page.evaluate(tall) == []  # each on one page
 
 
 def test_a_dark_course_is_printed_light(tmp_path: Path) -> None:

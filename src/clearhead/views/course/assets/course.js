@@ -24,7 +24,7 @@ class Chapter {
     if (this.built) return;
     this.built = true;
     this.body.replaceChildren();
-    this.fields = new Fields(this.id, () => this.show());
+    this.fields = new Fields(this.id, () => this.show(), (text) => this.tell(text, true));
     const numbers = this.meta.numbers ? this.course.numbers(this.meta.numbers) : null;
     const mark = () => (this.figure.dataset.ready = "true");
     const { data } = this.meta;
@@ -43,6 +43,11 @@ class Chapter {
     if (this.said !== text) this.told.replaceChildren(...typeset(text));
     this.said = text;
   }
+  tell(text, wrong = false) {
+    const said = this.figure.querySelector(".said");
+    said.textContent = text;
+    said.classList.toggle("wrong", wrong);
+  }
   get link() {
     const { state } = this.fields;
     return `#${this.id}${state ? `?${state}` : ""}`;
@@ -50,12 +55,11 @@ class Chapter {
   async share() {
     const url = new URL(this.link, location.href).href;
     history.replaceState(null, "", this.link);
-    const said = this.figure.querySelector(".said");
     try {
       await navigator.clipboard.writeText(url);
-      said.textContent = "The link is copied.";
+      this.tell("The link is copied.");
     } catch {
-      said.textContent = "The link is in the address bar.";
+      this.tell("The link is in the address bar.");
     }
   }
   full() {
@@ -118,7 +122,8 @@ class Course {
     return this.kept.get(name);
   }
   go() {
-    const [id, state] = decodeURIComponent(location.hash.slice(1).split("?")[0]) ? [location.hash.slice(1).split("?")[0], location.hash.split("?").slice(1).join("?")] : ["", ""];
+    const [id, ...rest] = location.hash.slice(1).split("?");
+    const state = rest.join("?");
     const chapter = this.byId.get(id);
     if (!chapter) return;
     chapter.build();

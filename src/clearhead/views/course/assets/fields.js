@@ -2,9 +2,26 @@
 // state, which a link can carry.
 
 const minus = (text) => text.replace(/^-/, "−");
+const SUPERSCRIPTS = { "-": "⁻", "+": "" };
+const power = (exponent) => `10${[...String(exponent)].map((one) => SUPERSCRIPTS[one] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[one]).join("")}`;
+// A very small or very large number: 6.3·10⁻¹⁰¹.
+function scientific(number, digits = 1) {
+  const [front, exponent] = number.toExponential(digits).split("e");
+  return `${minus(front)}·${power(exponent)}`;
+}
+// e to the power of a number, also where it is too large or too small for a float.
+function sayPower(logarithm) {
+  const value = Math.exp(logarithm);
+  if (value >= 0.005 && value < 1e4) return say(value);
+  const exponent = Math.floor(logarithm / Math.LN10);
+  const front = (10 ** (logarithm / Math.LN10 - exponent)).toFixed(1);
+  return front === "10.0" ? `1.0·${power(exponent + 1)}` : `${front}·${power(exponent)}`;
+}
+const LONG = { whole: 1e7, other: 1e5 }; // from here on a number is written with a power of ten
 // A number for people: whole ones as they are, others with some decimals.
 function say(number, decimals = 2) {
-  if (number === -Infinity) return "−∞";
+  if (Math.abs(number) === Infinity) return number < 0 ? "−∞" : "∞";
+  if (Math.abs(number) >= (Number.isInteger(number) ? LONG.whole : LONG.other)) return scientific(number, 2);
   if (Number.isInteger(number)) return minus(String(number));
   const text = number.toFixed(decimals);
   return Number(text) === 0 ? text.replace("-", "") : minus(text);
@@ -26,12 +43,14 @@ function numberOf(text) {
   const parts = plain.split("/");
   if (parts.length > 2 || parts.some((part) => !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(part.trim()))) return null;
   const number = parts.length === 2 ? Number(parts[0]) / Number(parts[1]) : Number(parts[0]);
-  return Number.isFinite(number) && Math.abs(number) <= 1e9 ? number : null;
+  return Number.isFinite(number) ? number : null;
 }
 
+const MOST = 1e9; // larger numbers teach nothing, and their products cannot be shown
+
 class Fields {
-  constructor(id, changed) {
-    Object.assign(this, { id, changed, byName: new Map() });
+  constructor(id, changed, refuse) {
+    Object.assign(this, { id, changed, refuse, byName: new Map() });
   }
 
   add(name, control) {
@@ -40,21 +59,36 @@ class Fields {
     return control;
   }
 
-  // One number in a small box; arrow keys change it by 1, with Shift by 0.1.
-  number(name, value, label) {
+  // One number in a small box; arrow keys change it by 1, with Shift by 0.1. What is no such number
+  // is not used, and the figure says so.
+  number(name, value, label, { min = -MOST, max = MOST, whole = false } = {}) {
     let current = value;
+    const wanted = `a ${whole ? "whole " : ""}number from ${minus(many(min))} to ${many(max)}`;
+    const allowed = (text) => {
+      const found = numberOf(text);
+      return found === null || found < min || found > max || (whole && !Number.isInteger(found)) ? null : found;
+    };
+    const refused = (text) => {
+      box.setAttribute("aria-invalid", String(text !== null));
+      if (text === null) this.refuse("");
+      else this.refuse(`${text.trim() ? `“${text.trim().slice(0, 20)}” is not used` : "The box is empty"}: wanted is ${wanted}. ${minus(String(current))} stays.`);
+    };
     const shown = minus(String(Number(value.toFixed(4))));
-    const box = make("input", { type: "text", inputmode: "decimal", class: shown.length > 4 ? "box long" : "box", value: shown, "data-field": name, "aria-label": label, autocomplete: "off", size: 4 });
+    const box = make("input", { type: "text", inputmode: "decimal", class: "box", value: shown, "data-field": name, "aria-label": label, autocomplete: "off", size: 4 });
+    const widen = () => box.classList.toggle("long", box.value.length > 4);
+    widen();
     const read = () => {
-      const found = numberOf(box.value);
-      box.setAttribute("aria-invalid", String(found === null));
+      const found = allowed(box.value);
+      widen();
+      refused(found === null ? box.value : null);
       if (found === null) return;
       current = found;
       this.changed();
     };
     box.addEventListener("input", read);
     box.addEventListener("blur", () => {
-      if (numberOf(box.value) === null) box.value = minus(String(current));
+      if (allowed(box.value) === null) box.value = minus(String(current));
+      widen();
       box.setAttribute("aria-invalid", "false");
     });
     box.addEventListener("focus", () => box.select());
@@ -141,8 +175,8 @@ class Fields {
     return { element: make("label", { class: "check" }, box, label), box, get value() { return box.checked; } };
   }
 
-  text(name, label, value, size = 24) {
-    const box = make("input", { type: "text", class: "words", value, size, maxlength: 60, "data-field": name, "aria-label": label, autocomplete: "off", oninput: () => this.changed() });
+  text(name, label, value, size = 24, longest = 60) {
+    const box = make("input", { type: "text", class: "words", value, size, maxlength: longest, "data-field": name, "aria-label": label, autocomplete: "off", oninput: () => this.changed() });
     this.add(name, {
       get: () => box.value,
       set: (text) => {

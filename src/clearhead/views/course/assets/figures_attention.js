@@ -29,16 +29,18 @@ FIGURES["one-query"] = ({ fields, body, data, conclude }) => {
     const k = keys.values;
     const steps = attentionSteps([q], k, k, { scale: 1 });
     const powers = steps.scores[0].map(Math.exp);
+    const largest = Math.max(...steps.scores[0]);
+    const logOfSum = largest + Math.log(sumOf(steps.scores[0].map((one) => Math.exp(one - largest))));
     k.forEach((key, r) => {
       const signed = (one) => (one < 0 ? `(${say(one)})` : say(one));
       const work = key.map((one, i) => `${signed(q[i])}·${signed(one)}`).join(" + ");
       slot.put(`work-${r}`, make("span", { class: "work" }, work));
       slot.put(`score-${r}`, out(`scores-0-${r}`, steps.scores[0][r]));
-      slot.put(`power-${r}`, out(`powers-${r}`, powers[r], powers[r] > 9999 ? powers[r].toExponential(1) : say(powers[r])));
+      slot.put(`power-${r}`, out(`powers-${r}`, powers[r], sayPower(steps.scores[0][r])));
       slot.put(`weight-${r}`, ...weightCell(`weights-0-${r}`, steps.weights[0][r]));
       slot.put(`part-${r}`, outVector(`weighted-0-${r}`, steps.weighted[0][r]));
     });
-    slot.put("powers", out("powers-sum", sumOf(powers), sumOf(powers) > 9999 ? sumOf(powers).toExponential(1) : say(sumOf(powers))));
+    slot.put("powers", out("powers-sum", sumOf(powers), sayPower(logOfSum)));
     slot.put("total", out("total", sumOf(steps.weights[0])));
     slot.put("mix", outVector("output-0", steps.output[0]));
     const best = strongest(steps.weights[0]);
@@ -138,11 +140,11 @@ FIGURES.matrices = ({ fields, body, data, conclude }) => {
 };
 
 FIGURES["step-table"] = ({ fields, body, data, conclude }) => {
-  const names = data.words.map((word, r) => fields.text(`word-${r}`, `word ${r + 1}`, word, 9));
+  const names = data.words.map((word, r) => fields.text(`word-${r}`, `word ${r + 1}`, word, 9, 16));
   const content = fields.matrix("c", data.embedding, (r, c) => `word ${r + 1}, number ${c + 1}`);
   const asked = fields.choice("query", "where does this word look?", ["word 1", "word 2", "word 3", "all"]);
   const slot = slots();
-  body.append(make("div", { class: "panels" }, ...names.map((name, r) => make("div", { class: "panel" }, name.element, content.row(r)))), asked.element, slot("tables"));
+  body.append(make("div", { class: "panels" }, ...names.map((name, r) => make("div", { class: "panel" }, name.element, content.row(r)))), row(asked.element), slot("tables"));
   const table = (r, words, q, k, v, steps) => {
     const rows = words.map((word, c) => ({
       kind: c === strongest(steps.weights[r]) ? "best" : false,

@@ -5,14 +5,16 @@ const ROLE_WORDS = {
   names: "names (entities)", dates: "dates", numbers: "numbers", induction: "what followed the last time", "same token": "the same word before", "previous token": "the word before",
 };
 
+const COUNT = { min: 1, max: 100_000, whole: true };
+
 FIGURES.evidence = ({ fields, body, conclude, numbers }) => {
   const names = numbers.roles.map((one) => ROLE_WORDS[one.property] ?? one.property);
   const role = fields.choice("role", "heads that look at", names);
   const slot = slots();
   const [first] = numbers.roles;
-  const hits = fields.number("hits", first.hits, "hits");
-  const cases = fields.number("cases", first.cases, "cases");
-  const baseline = fields.number("baseline", first.baseline, "baseline");
+  const hits = fields.number("hits", first.hits, "hits", { ...COUNT, min: 0 });
+  const cases = fields.number("cases", first.cases, "cases", COUNT);
+  const baseline = fields.number("baseline", first.baseline, "baseline", { min: 0, max: 1 });
   body.append(role.element, slot("grid"), slot("examples"), make("h4", {}, "Is it more than chance?"), row(make("label", { class: "field" }, "hits ", hits.element), make("label", { class: "field" }, "of cases ", cases.element), make("label", { class: "field" }, "baseline ", baseline.element)), slot("statistics"));
   let shown = role.value;
   return () => {
@@ -29,11 +31,11 @@ FIGURES.evidence = ({ fields, body, conclude, numbers }) => {
     }));
     slot.put("grid", make("div", { class: "row" }, make("div", { class: "matrix" }, make("p", { class: "matrix-title" }, `${numbers.layers} layers across, ${numbers.heads} heads down`), make("div", { class: "cells heads-map", role: "img", "aria-label": `${one.heads.length} heads: ${one.heads.join(", ")}`, style: `grid-template-rows:repeat(${numbers.heads}, 1fr)` }, ...cells)), note(`${one.heads.length} of ${numbers.layers * numbers.heads} heads: ${one.heads.slice(0, 6).join(", ")}${one.heads.length > 6 ? " …" : ""}. The dark one, ${one.head}, is the clearest.`)));
     slot.put("examples", ...one.examples.map((example) => markedSentence(example, one.head)));
-    const [h, n, p] = [Math.max(0, Math.round(hits.value)), Math.max(1, Math.round(cases.value)), baseline.value];
+    const [h, n, p] = [hits.value, cases.value, baseline.value];
     const bounded = Math.min(h, n);
     const [low, high] = wilson(bounded, n);
     const chance = binomialTail(bounded, n, p);
-    slot.put("statistics", tableOf(["", ""], [{ cells: ["hits / cases", [bar(bounded / n), out("share", bounded / n, say(bounded / n, 3))]] }, { cells: ["95 % interval", [out("low", low, say(low, 3)), " to ", out("high", high, say(high, 3))]] }, { cells: ["a simple rule hits (baseline)", [bar(p, "pale"), out("base", p, say(p, 3))]] }, { cells: ["chance of so many hits by the baseline alone", out("chance", chance, chance < 0.001 && chance > 0 ? tiny(chance) : say(chance, 3))] }], { caption: "Statistics", kind: "facts" }));
+    slot.put("statistics", tableOf(["", ""], [{ cells: ["hits / cases", [bar(bounded / n), out("share", bounded / n, say(bounded / n, 3))]] }, { cells: ["95 % interval", [out("low", low, say(low, 3)), " to ", out("high", high, say(high, 3))]] }, { cells: ["a simple rule hits (baseline)", [bar(p, "pale"), out("base", p, say(p, 3))]] }, { cells: ["chance of so many hits by the baseline alone", out("chance", chance, chance < 0.001 && chance > 0 ? scientific(chance) : say(chance, 3))] }], { caption: "Statistics", kind: "facts" }));
     conclude(`${one.head} looks at ${role.value} in ${bounded} of ${n} cases (${say(low, 2)} to ${say(high, 2)}); a simple rule would in ${say(p, 2)}. ${low > p ? "That is more than chance." : "That could be chance."}`);
   };
 };

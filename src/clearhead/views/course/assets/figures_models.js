@@ -16,6 +16,7 @@ FIGURES.dates = ({ fields, body, data, conclude, numbers, ready }) => {
     if (!model) return;
     const read = text.value.slice(0, 40);
     if (!read) {
+      for (const name of ["written", "map", "steps"]) slot.put(name);
       conclude("Type a date.");
       return;
     }
@@ -204,7 +205,7 @@ FIGURES.cache = ({ fields, body, data, conclude }) => {
     const rows = [line("this step: words through W_q, W_k, W_v", "now", "projected"), line("this step: multiplications", "now", "multiplications"), line("this step: numbers read from the cache", "now", "read"), line("all steps: words through W_q, W_k, W_v", "all", "projected"), line("all steps: multiplications", "all", "multiplications"), line("all steps: numbers read from the cache", "all", "read")];
     slot.put("totals", tableOf(["one layer", "without", "with the cache"], rows, { caption: "What is computed and read", kind: "small" }));
     const times = sums[0].all.multiplications / sums[1].all.multiplications;
-    conclude(`To write ${written.value} word${written.value > 1 ? "s" : ""} after ${prompt.value}, the cache saves ${say(times, 1)} times the multiplications, and must remember ${many(2 * length * d.value)} numbers a layer at this step.`);
+    conclude(`To write ${written.value} word${written.value > 1 ? "s" : ""} after ${prompt.value}, ${say(times, 1)} times as many multiplications are needed without the cache as with it. The cache must remember ${many(2 * length * d.value)} numbers a layer at this step.`);
   };
 };
 
@@ -232,7 +233,7 @@ FIGURES.recurrence = ({ fields, body, data, conclude, numbers }) => {
       h = Math.tanh(w.value * one + u.value * h);
       gradient = i === 0 ? w.value * (1 - h * h) : gradient * u.value * (1 - h * h);
       slot.put(`h-${i}`, out(`h-${i}`, h, say(h, 3)));
-      slot.put(`g-${i}`, out(`g-${i}`, gradient, Math.abs(gradient) < 0.001 && gradient !== 0 ? tiny(gradient, 0) : say(gradient, 3)));
+      slot.put(`g-${i}`, out(`g-${i}`, gradient, Math.abs(gradient) < 0.001 && gradient !== 0 ? scientific(gradient, 0) : say(gradient, 3)));
     });
     conclude(`Step ${values.length} has to wait for ${values.length - 1} steps before it. Of the first input ${say(gradient, 4)} is left.`);
   };

@@ -77,11 +77,18 @@ function wilson(hits, cases) {
 function binomialTail(hits, cases, probability) {
   if (hits <= 0 || probability >= 1) return 1;
   if (probability <= 0) return 0;
-  const ways = logFactorial(cases);
-  let total = 0;
-  for (let k = hits; k <= cases; k++) {
-    total += Math.exp(ways - logFactorial(k) - logFactorial(cases - k) + k * Math.log(probability) + (cases - k) * Math.log1p(-probability));
-    if (k > cases * probability && total > 0 && k - hits > 400) break;
+  if (hits <= cases * probability) return 1 - summedTerms(hits - 1, cases, probability, -1); // the lower tail is shorter
+  return Math.min(1, summedTerms(hits, cases, probability, 1));
+}
+// P(X = k), and all terms from there upwards (step 1) or downwards: each from the one before it.
+function summedTerms(start, cases, probability, step) {
+  const odds = probability / (1 - probability);
+  let [term, total] = [1, 1];
+  for (let k = start; step > 0 ? k < cases : k > 0; k += step) {
+    term *= step > 0 ? ((cases - k) / (k + 1)) * odds : k / (cases - k + 1) / odds;
+    total += term;
+    if (term < total * 1e-17) break;
   }
-  return Math.min(1, total);
+  const ways = logFactorial(cases) - logFactorial(start) - logFactorial(cases - start);
+  return Math.exp(ways + start * Math.log(probability) + (cases - start) * Math.log1p(-probability)) * total;
 }

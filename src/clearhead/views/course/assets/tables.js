@@ -3,15 +3,13 @@
 // W_O, Z_f and e^score as people write them: what stands behind _ is lowered, behind ^ raised.
 const typeset = (part) => (typeof part !== "string" ? [part] : part.split(/([WZ]_\w|e\^\w+)/).filter(Boolean).map((one) => (/^[WZ]_/.test(one) ? make("span", {}, one[0], make("sub", {}, one.slice(2))) : /^e\^/.test(one) ? make("span", {}, "e", make("sup", {}, one.slice(2))) : one)));
 const numbered = (letter, number) => letter + [...String(number)].map((one) => "₀₁₂₃₄₅₆₇₈₉"[one]).join("");
-// A very small number: 6.3·10⁻¹⁰¹.
-function tiny(number, digits = 1) {
-  const [front, exponent] = number.toExponential(digits).split("e");
-  return `${minus(front)}·10${[...exponent].map((one) => ({ "-": "⁻", "+": "" })[one] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[one]).join("")}`;
-}
+
+// The same in an attribute, where no part can be raised.
+const plainHeading = (text) => text.replace("^score", "ˢᶜᵒʳᵉ");
 
 // A table with a heading; at narrow widths each row becomes a card, so cells bear their heading.
 function tableOf(headings, rows, { caption, foot = null, kind = "" } = {}) {
-  const cell = (content, column, tag = "td") => make(tag, column === 0 ? { scope: "row" } : { "data-label": headings[column] }, ...[content].flat().flatMap(typeset));
+  const cell = (content, column, tag = "td") => make(tag, column === 0 ? { scope: "row" } : { "data-label": plainHeading(headings[column]) }, ...[content].flat().flatMap(typeset));
   const line = (row) => make("tr", { class: row.kind ?? false }, ...row.cells.map((content, column) => cell(content, column, column === 0 ? "th" : "td")));
   return make(
     "table",

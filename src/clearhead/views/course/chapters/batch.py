@@ -32,7 +32,8 @@ keys = [[[1, 0, 1], [1, 0, -1], [-1, 1, 0], [-1, 0, 1]],
         [[2, 3, 9], [1, 4, 3], [-1, 0, 5], [-1, -2, 0]]]  # B = 3, N = 4, D = 3
 queries = torch.tensor([[2, 0, -1], [-2, 1, -1], [1, 1, 1]], dtype=torch.float64)
 mixes = ch.selfish_attention(torch.tensor(keys, dtype=torch.float64), queries)
-tuple(mixes.shape)  # → (3, 3)""",
+tuple(mixes.shape)  # → (3, 3)
+[round(one, 2) for one in mixes[1].tolist()]  # of row 2  # → [-1.48, -0.01, -0.01]""",
     exercise=Exercise(
         question="A batch has 32 rows. Each row has one query and 50 keys of 64 numbers. How many "
         "scores are computed?",

@@ -5,7 +5,7 @@ from clearhead.views.course.chapter import Chapter, Exercise, Figure
 CHAPTER = Chapter(
     id="cache",
     title="The key-value cache",
-    question="Why is a model not slower and slower as its text gets longer?",
+    question="Why does a model not get slower and slower as its text gets longer?",
     text=(
         "A model writes token by token. For the new token it needs a query. It also needs the keys "
         "and values of all tokens before. But these do not change: thanks to the mask, an early "

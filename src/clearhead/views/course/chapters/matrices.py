@@ -24,7 +24,8 @@ CHAPTER = Chapter(
         same=(("q", "q"), ("k", "k"), ("v", "v")),
     ),
     after=("Click a number of the result: the row and the sum that made it are shown.",),
-    code=CODE,
+    code=CODE
+    + "\n[round(one, 2) for one in q[1].tolist()]  # of gets  # → [0.85, 4.54, 2.55, 2.84]",
     exercise=Exercise(
         question="Forget positions for a moment: *Action* has c = (1 0 1 0). The first column of "
         "W_q is 1, 0, 1, 0 from top to bottom. What is the first number of its query?",

@@ -34,6 +34,7 @@ ids = torch.tensor([loaded.tokenizer.encode("Students opened their")])
 with torch.no_grad():
     logits = loaded.model(ids)[0, -1].double()
 shares = logits.softmax(dim=0).topk(10).values
+[round(one, 2) for one in shares[:3].tolist()]  # → [0.14, 0.13, 0.05]
 loaded.tokenizer.decode([int(logits.argmax())])  # → eyes""",
     exercise=Exercise(
         question="Only two tokens are left, with logits 3 and 1. The temperature is 2. What is the "

@@ -32,7 +32,7 @@ CHAPTER = Chapter(
     ),
     code=CODE.replace("q, k, v = x @ W_q, x @ W_k, x @ W_v", "")
     + "steps = ch.attention_steps(x @ W_q, x @ W_k, x @ W_v)\n"
-    + "tuple(steps.weights.shape)  # → (3, 3)",
+    + "[round(one, 3) for one in steps.weights[0].tolist()]  # Action's  # → [0.026, 0.428, 0.545]",
     exercise=Exercise(
         question="In a real model q and k have 64 numbers. A score is 24. What is score/√d?",
         answer=(3.0,),
