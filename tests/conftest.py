@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gc
+import random
+import sys
+import zlib
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import jaxtyping
@@ -95,6 +99,29 @@ def quieten_transformers() -> None:
 def quiet_transformers() -> None:
     """transformers keeps its advice and its progress bars to itself."""
     quieten_transformers()
+
+
+def seed_everything(name: str) -> None:
+    """Random numbers that depend on a name alone."""
+    seed = zlib.crc32(name.encode())
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
+    if "torch" in sys.modules:  # its manual_seed would also look for other devices, each time
+        sys.modules["torch"].default_generator.manual_seed(seed)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> None:
+    """What several tests share is the same whichever of them comes first."""
+    if fixturedef.scope != "function":
+        seed_everything(f"{fixturedef.baseid} {fixturedef.argname}")
+
+
+@pytest.fixture(autouse=True)
+def same_random_numbers(request: pytest.FixtureRequest) -> None:
+    """A test has the same random numbers in each run, alone and after any others."""
+    seed_everything(request.node.nodeid)
 
 
 @pytest.fixture

@@ -7,13 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from clearhead.cli import loading
 from clearhead.cli.generate import command
 from clearhead.errors import ClearheadError
 
@@ -134,19 +132,6 @@ def test_the_first_example_of_the_readme() -> None:
     text, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert text.startswith(" eyes")
-
-
-def test_long_waits_are_announced(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loading, "PATIENCE", 0.01)
-    with loading.waiting("loading …"):
-        time.sleep(0.3)
-    assert capsys.readouterr().err == "loading …\n"
-    monkeypatch.setattr(loading, "PATIENCE", 60.0)
-    with loading.waiting("loading …"):
-        pass
-    assert capsys.readouterr().err == ""
 
 
 def test_settings_of_the_models_files(decoder_folder: Path, tmp_path: Path) -> None:

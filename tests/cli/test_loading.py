@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
 import time
 from pathlib import Path
 
@@ -12,8 +14,22 @@ import clearhead as ch
 from clearhead.cli import loading
 from clearhead.cli.loading import load_model, measuring, waiting
 
+LONG = 600.0  # seconds: no machine is so busy
 
-def test_a_short_wait_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+
+def heard(capsys: pytest.CaptureFixture[str], wanted: str) -> str:
+    """What is said on standard error, from now until it holds what is wanted."""
+    said, end = "", time.monotonic() + LONG
+    while not re.search(wanted, said) and time.monotonic() < end:
+        time.sleep(0.01)
+        said += capsys.readouterr().err
+    return said
+
+
+def test_a_short_wait_prints_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "PATIENCE", LONG)
     with waiting("loading …"):
         pass
     assert capsys.readouterr() == ("", "")
@@ -24,8 +40,8 @@ def test_a_long_wait_is_announced(
 ) -> None:
     monkeypatch.setattr(loading, "PATIENCE", 0.0)
     with waiting("loading …"):
-        time.sleep(0.05)
-    assert capsys.readouterr() == ("", "loading …\n")
+        said = heard(capsys, "\n")
+    assert said + capsys.readouterr().err == "loading …\n"
 
 
 def test_counted_work_has_a_bar_on_a_terminal(
@@ -43,14 +59,15 @@ def test_counted_work_has_a_bar_on_a_terminal(
 def test_counted_work_without_a_terminal_is_a_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(loading, "PATIENCE", LONG)
     with measuring("patching …") as progress:
         progress(1, 2)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(loading, "PATIENCE", 0.0)
     with measuring("patching …") as progress:
-        time.sleep(0.05)
         progress(1, 2)
-    assert capsys.readouterr().err == "patching …\n"
+        said = heard(capsys, "\n")
+    assert said + capsys.readouterr().err == "patching …\n"
 
 
 def test_errors_pass_through() -> None:
@@ -79,10 +96,13 @@ def test_what_is_not_read_is_told_in_one_line(
 def test_a_line_that_is_ended_early_says_nothing_more(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "PATIENCE", 0.02)
+    monkeypatch.setattr(loading, "PATIENCE", LONG)
+    before = threading.enumerate()
     with waiting("loading …") as silent:
+        (teller,) = set(threading.enumerate()) - set(before)
         silent()
-        time.sleep(0.05)
+        teller.join(LONG / 2)
+        assert not teller.is_alive()
     assert capsys.readouterr().err == ""
 
 
@@ -92,6 +112,6 @@ def test_on_a_terminal_the_line_counts(
     monkeypatch.setattr(loading, "PATIENCE", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with waiting("loading …"):
-        time.sleep(1.1)
-    said = capsys.readouterr().err
-    assert "loading … 1 s" in said and said.endswith("\x1b[K")
+        said = heard(capsys, r"loading … \d+ s")
+    assert (said + capsys.readouterr().err).endswith("\x1b[K")
+    assert re.search(r"loading … \d+ s", said)

@@ -128,6 +128,6 @@ def test_its_page_opens(installed: Installed, tmp_path: Path) -> None:
     out = tmp_path / "look.html"
     installed.run("clearhead", "look", *DATE, "--html", str(out))
     with page_at(tmp_path, out.read_text(encoding="utf-8")) as page:
-        page.wait_for_selector("[data-ready]", timeout=10_000)
+        page.wait_for_selector("[data-ready]")
         assert page.locator(".headline").inner_text()
         assert page.locator(".bar").count() > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
 )  # fmt: skip
+PATIENCE = 120_000  # milliseconds: no test is about how busy the machine is
 NONE = "no Chromium here: tests in a browser are skipped (tests/shared/get_chromium.sh gets one)"
 
 
@@ -32,7 +34,7 @@ def _browser() -> Any:
     )
     try:
         running = sync_playwright().start()
-        return running.chromium.launch(executable_path=found, args=list(FLAGS))
+        return running.chromium.launch(executable_path=found, args=list(FLAGS), timeout=PATIENCE)
     except Error:
         return None
 
@@ -51,6 +53,7 @@ def page_at(
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme=scheme, offline=True
     )
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     errors: list[str] = []
     asked: list[str] = []
@@ -71,3 +74,10 @@ def page_at(
         assert [url for url in asked if not url.startswith(own)] == []
     finally:
         context.close()
+
+
+def soon(locator: Any, text: str | re.Pattern[str]) -> None:
+    """The element holds this text, or will."""
+    from playwright.sync_api import expect
+
+    expect(locator).to_contain_text(text, timeout=PATIENCE, use_inner_text=True)

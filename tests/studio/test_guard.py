@@ -6,11 +6,11 @@ from websockets.sync.client import connect
 from websockets.typing import Origin
 
 from clearhead.studio.guard import Guard
-from tests.studio.heard import Talker, serving
+from tests.studio.heard import LONG, Talker, serving
 
 
 def status(port: int, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
-    line = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
     line.putrequest("GET", path, skip_host="Host" in headers)
     for name, value in headers.items():
         line.putheader(name.replace("_", "-"), value)

@@ -12,7 +12,7 @@ from clearhead.studio import looking, mapping
 from clearhead.studio import requests as module
 from clearhead.studio.worker import Job
 from tests.shared.explain_models import decoder
-from tests.studio.heard import TEXT, Talker, serving, wait_until
+from tests.studio.heard import LONG, TEXT, Talker, serving, wait_until
 
 ABOUT: dict[str, Any] = {"pane": 0, "model": "tiny", "text": TEXT}
 
@@ -114,7 +114,7 @@ def test_a_page_that_leaves_while_it_is_served(monkeypatch: pytest.MonkeyPatch) 
 
     def slow(pane: looking.Pane, *things: Any, **parts: Any) -> None:
         shown.set()
-        assert left.wait(30)
+        assert left.wait(LONG)
         show(pane, *things, **parts)
 
     monkeypatch.setattr(looking, "show_look", slow)
@@ -122,7 +122,7 @@ def test_a_page_that_leaves_while_it_is_served(monkeypatch: pytest.MonkeyPatch) 
     with serving() as studio:
         with Talker(studio) as talker:
             talker.send("look", **ABOUT)
-            assert shown.wait(30)
+            assert shown.wait(LONG)
             (client,) = studio.requests.clients
         wait_until(lambda: not studio.requests.clients)
         left.set()
@@ -153,9 +153,9 @@ def test_a_look_ends_what_was_counted_of_the_text_before(monkeypatch: pytest.Mon
     with serving() as studio, Talker(studio) as talker:
         monkeypatch.setattr(mapping, "show_map", slow)
         number = talker.send("map", **ABOUT)
-        assert began.wait(30)
+        assert began.wait(LONG)
         second = talker.send("look", **ABOUT)
-        kinds = {found["id"]: found["kind"] for found in (talker.hear(), talker.hear())}
-        assert kinds == {number: "stopped", second: "look"}
+        assert talker.until("stopped", "look", "mapped")["id"] == number
+        assert talker.until("stopped", "look")["id"] == second
         monkeypatch.setattr(mapping, "show_map", show)
         assert talker.ask("map", "mapped", **ABOUT)["info"]

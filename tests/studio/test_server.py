@@ -18,7 +18,7 @@ from clearhead.studio.messages import KINDS
 from clearhead.studio.server import bound_socket
 from tests.shared.explain_models import decoder
 from tests.shared.planted_roles import shown
-from tests.studio.heard import TEXT, Talker, serving, wait_until
+from tests.studio.heard import LONG, TEXT, Talker, serving, wait_until
 from tests.studio.test_messages import VALID
 
 LOOK: dict[str, Any] = {"pane": 0, "model": "tiny", "text": TEXT}
@@ -83,7 +83,7 @@ def test_a_thousand_random_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     right = {**VALID, **LOOK, "size": 3}
     with serving() as studio, Talker(studio) as talker:
         heard: set[str] = set()
-        listener = threading.Thread(target=lambda: heard.update(kinds(talker)), daemon=True)
+        listener = threading.Thread(target=lambda: heard.update(kinds(talker, 1000)), daemon=True)
         listener.start()
         for number in range(1000):
             asked = dice.choice([*KINDS, "eval", None])
@@ -97,16 +97,17 @@ def test_a_thousand_random_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         with Talker(studio) as other:
             assert other.ask("look", "look", **LOOK)["meta"]
             assert other.ask("roles", "roles", model="tiny", measure=True)["heads"]
-    listener.join(20)
+        talker.line.send(json.dumps({"id": 1000, "do": "models"}))
+        listener.join(LONG)
     assert done == {"roles"}
     assert {"dropped", "models", "chapter", "error"} <= heard  # at once: none replaces them
 
 
-def kinds(talker: Talker) -> Iterator[str]:
-    """The kinds of all messages that come, until the line ends."""
+def kinds(talker: Talker, last: int) -> Iterator[str]:
+    """The kinds of all messages that come, until that about the last request."""
     with contextlib.suppress(ConnectionClosed, OSError):
-        while True:
-            yield talker.hear(timeout=60)["kind"]
+        while (found := talker.hear())["id"] != last:
+            yield found["kind"]
 
 
 def test_a_defect_in_answering_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:

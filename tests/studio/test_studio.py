@@ -5,12 +5,13 @@ import pytest
 import clearhead as ch
 from clearhead.errors import InputError
 from tests.shared.explain_models import decoder
+from tests.studio.heard import LONG
 
 
 def test_it_runs_shows_itself_in_a_frame_and_ends() -> None:
     studio = ch.studio(decoder(), port=0)
     try:
-        with urllib.request.urlopen(studio.url, timeout=20) as page:
+        with urllib.request.urlopen(studio.url, timeout=LONG) as page:
             assert b"clearhead studio" in page.read()
             assert "frame-ancestors" not in page.headers["Content-Security-Policy"]
         assert f'<iframe src="{studio.url}"' in studio._repr_html_()
@@ -18,8 +19,7 @@ def test_it_runs_shows_itself_in_a_frame_and_ends() -> None:
     finally:
         studio.close()
     assert not studio.running and repr(studio).endswith(", closed)")
-    with pytest.raises(OSError, match="refused"):
-        urllib.request.urlopen(studio.url, timeout=5)
+    assert studio._socket.fileno() == -1
 
 
 def test_every_studio_has_a_token_of_its_own() -> None:

@@ -1,18 +1,14 @@
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
 
 from clearhead.errors import InputError
 from clearhead.studio import worker as module
 from clearhead.studio.worker import Job, Worker
-from tests.studio.heard import Heard
-
-
-def wait_for(what: object, seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not what() and time.monotonic() < end:  # type: ignore[operator]
-        time.sleep(0.002)
-    assert what()  # type: ignore[operator]
+from tests.studio.heard import LONG, Heard, wait_until
 
 
 def test_the_newest_wins_and_clients_take_turns() -> None:
@@ -22,14 +18,14 @@ def test_the_newest_wins_and_clients_take_turns() -> None:
     def note(name: str) -> None:
         order.append(name)
 
-    worker.submit(Job(one, 0, "wait", lambda _: (gate.wait(10), None)[1]))
-    wait_for(lambda: worker._running)
+    worker.submit(Job(one, 0, "wait", lambda _: (gate.wait(LONG), None)[1]))
+    wait_until(lambda: worker._running)
     for number in range(1, 6):  # of one channel: all but the last are dropped
         worker.submit(Job(one, number, "look", lambda job: note(f"one {job.number}")))
     worker.submit(Job(one, 6, "why", lambda job: note(f"one {job.number}")))
     worker.submit(Job(other, 7, "look", lambda job: note(f"other {job.number}")))
     gate.set()
-    wait_for(lambda: len(order) == 3)
+    wait_until(lambda: len(order) == 3)
     assert order == ["one 5", "other 7", "one 6"]
     worker.end()
     assert not worker.submit(Job(one, 8, "look", lambda _: None))
@@ -45,14 +41,14 @@ def test_a_newer_request_cancels_the_running_one() -> None:
             time.sleep(0.001)
 
     worker.submit(Job(heard, 1, "look", long))
-    assert began.wait(10)
+    assert began.wait(LONG)
     worker.submit(Job(heard, 2, "look", lambda job: job.tell("done")))
-    wait_for(lambda: heard.of("done"))
+    wait_until(lambda: heard.of("done"))
     assert [one["id"] for one in heard.of("stopped")] == [1]
     worker.submit(Job(heard, 3, "look", long))
-    wait_for(lambda: worker._running)
+    wait_until(lambda: worker._running)
     worker.drop(heard)  # its page was closed
-    wait_for(lambda: not worker._running)
+    wait_until(lambda: not worker._running)
     worker.end()
 
 
@@ -67,21 +63,22 @@ def test_what_goes_wrong_is_a_message() -> None:
 
     for number, error in enumerate((InputError("no.", hint="do."), MemoryError(), KeyError("x"))):
         worker.submit(Job(heard, number, str(number), failing(error)))
-    wait_for(lambda: len(heard.messages) == 3)
+    wait_until(lambda: len(heard.messages) == 3)
     texts = [one["text"] for one in heard.of("error")]
     assert texts == ["no.", "the memory of this machine is full.",
                      "the computation failed: KeyError: 'x'"]  # fmt: skip
     worker.submit(Job(heard, 9, "look", lambda job: job.tell("alive")))
-    wait_for(lambda: heard.of("alive"))
+    wait_until(lambda: heard.of("alive"))
     worker.end()
 
 
-def test_progress_is_told_once_it_takes_long(monkeypatch: object) -> None:
-    heard = Heard()
-    job = Job(heard, 1, "look", lambda _: None, began=time.monotonic())
+def test_progress_is_told_once_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard, now = Heard(), [100.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    job = Job(heard, 1, "look", lambda _: None, began=now[0])
     job.progress(1, 3, "reading")
     assert not heard.messages
-    job.began -= module.QUIET + 0.1
+    now[0] += module.QUIET + 0.1
     job.progress(2, 3, "reading")
     job.progress(3, 3, "reading")  # too soon after the one before
     assert [one["done"] for one in heard.of("progress")] == [2]
@@ -89,8 +86,8 @@ def test_progress_is_told_once_it_takes_long(monkeypatch: object) -> None:
 
 def test_too_many_wait() -> None:
     worker, gate = Worker("test"), threading.Event()
-    worker.submit(Job(Heard(), 0, "wait", lambda _: (gate.wait(10), None)[1]))
-    wait_for(lambda: worker._running)
+    worker.submit(Job(Heard(), 0, "wait", lambda _: (gate.wait(LONG), None)[1]))
+    wait_until(lambda: worker._running)
     clients = [Heard() for _ in range(module.MOST_WAITING + 1)]
     accepted = [worker.submit(Job(one, 1, "look", lambda _: None)) for one in clients]
     assert accepted == [True] * module.MOST_WAITING + [False]
@@ -104,7 +101,7 @@ def test_a_slow_job_pauses_for_quick_ones_and_for_no_slow_one() -> None:
     one, other = Heard(), Heard()
 
     def long(job: Job) -> None:
-        assert ready.wait(10)
+        assert ready.wait(LONG)
         for step in range(2):
             order.append(f"{job.number} step {step}")
             job.pause()
@@ -114,12 +111,12 @@ def test_a_slow_job_pauses_for_quick_ones_and_for_no_slow_one() -> None:
         job.pause()  # nothing: another one pauses for it
 
     worker.submit(Job(one, 1, "roles", long, slow=True))
-    wait_for(lambda: worker._running)
+    wait_until(lambda: worker._running)
     worker.submit(Job(one, 2, "map", long, slow=True))
     worker.submit(Job(one, 3, "look", short))
     worker.submit(Job(other, 4, "look", short))
     ready.set()
-    wait_for(lambda: not worker.busy)
+    wait_until(lambda: not worker.busy)
     assert order == ["1 step 0", "3", "4", "1 step 1", "2 step 0", "2 step 1"]
     worker.end()
 
@@ -133,7 +130,7 @@ def test_a_slow_job_is_stopped_while_it_pauses() -> None:
         job.tell("finished")
 
     worker.submit(Job(heard, 1, "roles", long, slow=True))
-    wait_for(lambda: heard.of("stopped"))
+    wait_until(lambda: heard.of("stopped"))
     assert [one["id"] for one in heard.of("stopped")] == [1] and not heard.of("finished")
     worker.end()
 

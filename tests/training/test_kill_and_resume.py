@@ -18,7 +18,7 @@ OPTIONS = (
     "--set", "heads=2", "--set", "feed_forward=24", "--set", "context=16",
     "--set", "batch_tokens=256", "--set", "warmup=3", "--device", "cpu",
 )  # fmt: skip
-PATIENCE = 90.0  # seconds
+PATIENCE = 600.0  # seconds, on a busy machine
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_bit_for_bit_as_undisturbed(program: str, option: str, said: str) -> Non
     wanted = said.split()[0]
     done = subprocess.run(
         [sys.executable, "-m", f"tests.training.{program}", option, wanted],
-        capture_output=True, text=True, timeout=600, check=False,
+        capture_output=True, text=True, timeout=1200, check=False,
         cwd=Path(__file__).resolve().parents[2],
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -210,7 +210,7 @@ def test_halves_on_the_page(tmp_path: Path) -> None:
     picture = _with_halves()
     last = len(picture.rows) - 1
     with page_at(tmp_path, html_page(picture)) as page:
-        page.wait_for_selector("[data-ready]", timeout=10_000)
+        page.wait_for_selector("[data-ready]")
         page.locator(".toolbar select").nth(0).select_option(str(last))
         numbers = sorted(picture.weights[last].tolist(), reverse=True)[:9]
         assert [text for _, text in bars_of(page)] == [weight_text(one) for one in numbers]
@@ -247,14 +247,14 @@ def test_the_page_shows_the_same(tmp_path: Path, kind: str, measure: int) -> Non
     names = {"all": f"all {2 * HEADS} heads", f"{letter}1": f"{letter}1, its {HEADS} heads",
              f"{letter}0H2": f"\u2003{letter}0H2"}  # fmt: skip
     with page_at(tmp_path, html_page(told.look)) as page:
-        page.wait_for_selector("[data-ready]", timeout=10_000)
+        page.wait_for_selector("[data-ready]")
         word, head, pool = (page.locator(".toolbar select").nth(place) for place in range(3))
         for name, label in names.items():
             head.select_option(label=label)
             for how in POOLS if "H" not in name else POOLS[:1]:
                 if "H" not in name:
                     pool.select_option(how)
-                page.wait_for_timeout(30)
+                page.wait_for_function(SHOWN)
                 look = told.look.with_aids(pool=how)
                 layers = [f"{letter}0", f"{letter}1"] if name == "all" else [name[:2]]
                 place = int(name[-1]) if "H" in name else None
@@ -271,6 +271,10 @@ def test_the_page_shows_the_same(tmp_path: Path, kind: str, measure: int) -> Non
                     _check_headline(page.locator(".headline").inner_text(), picture)
 
 
+SHOWN = """() => {
+  const { view } = document.querySelector(".clearhead");
+  return view.picture === view.pictureOf(view.choice);
+}"""
 CELLS = """() => {
   const { picture } = document.querySelector(".clearhead").view;
   return Array.from({ length: picture.rowCount }, (_, row) => ({
@@ -307,9 +311,9 @@ def test_what_a_long_text_s_page_does_not_hold_is_said(tmp_path: Path) -> None:
     wanted = told.wanted(["L0", "L1"], look.aids)
     weakest = int(np.argmin(np.where(wanted.weights[last] > 2e-4, wanted.weights[last], 9)))
     with page_at(tmp_path, html_page(look)) as page:
-        page.wait_for_selector("[data-ready]", timeout=10_000)
+        page.wait_for_selector("[data-ready]")
         page.locator(".toolbar select").nth(1).select_option(label=f"all {2 * HEADS} heads")
-        page.wait_for_timeout(50)
+        page.wait_for_function(SHOWN)
         said = page.evaluate(
             "([row, column]) => document.querySelector('.clearhead').view.heatmap"
             ".tipLines({row, column})[1]",

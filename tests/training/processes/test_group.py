@@ -4,6 +4,7 @@ number of them."""
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +26,7 @@ OPTIONS = (
     "--set", "batch_tokens=512", "--set", "validate_every=5", "--set", "accumulation=2",
     "--device", "cpu",
 )  # fmt: skip
-PATIENCE = 90.0  # seconds
+PATIENCE = 600.0  # seconds, on a busy machine
 
 
 def difference(one: list[tuple[int, str, float]], other: list[tuple[int, str, float]]) -> float:
@@ -60,13 +61,11 @@ def test_a_lost_process_ends_the_run_and_another_number_goes_on(
     alone: Path, text_file: Path, tmp_path: Path, losses: Callable[[Path], Any]
 ) -> None:
     folder = tmp_path / "lost"
-    started = start(str(text_file), *OPTIONS, "--out", str(folder), ranks=3)
-    while started[2].is_alive() and not list(folder.glob("training/step-*5.safetensors")):
-        time.sleep(0.001)
-    started[2].kill()
+    started = start(str(text_file), *OPTIONS, "--out", str(folder), ranks=3, lost=2)
     for process in started:
         process.join(PATIENCE)
-    assert [process.exitcode for process in started[:2]] == [1, 1]
+    assert [process.exitcode for process in started] == [1, 1, -signal.SIGKILL]
+    assert RunFolder(folder).checkpoints.steps()[-1] == 5
     said = (tmp_path / "lost-error-0").read_text()
     assert "process 2 of this run has ended, so process 0 cannot go on" in said
     assert "--resume" in said

@@ -83,7 +83,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def at(page: Any, id: str) -> Any:
     """The chapter, with its figure ready."""
     page.evaluate("(id) => { location.hash = ''; location.hash = id; }", id)
-    page.wait_for_selector(f"#{id} figure[data-ready]", timeout=10_000)
+    page.wait_for_selector(f"#{id} figure[data-ready]")
     return page.locator(f"#{id}")
 
 

@@ -32,7 +32,7 @@ def html(look: Look) -> str:
 
 
 def ready(page: Any) -> None:
-    page.wait_for_selector("[data-ready]", timeout=10_000)
+    page.wait_for_selector("[data-ready]")
 
 
 def arcs(page: Any) -> list[tuple[int, int]]:
@@ -354,7 +354,7 @@ def test_notebook_output_lives_in_frames_of_its_own(tmp_path: Path, look: Look) 
     with page_at(tmp_path, f"<!doctype html><body>{cells}</body>") as page:
         for number in range(2):
             frame = page.frame_locator("iframe").nth(number)
-            frame.locator("[data-ready]").wait_for(timeout=10_000)
+            frame.locator("[data-ready]").wait_for()
             assert "they looks most at kids" in frame.locator(".headline").inner_text()
         page.frame_locator("iframe").nth(0).locator('.word[data-place="12"]').click()
         assert page.frame_locator("iframe").nth(1).locator(".word.pinned").count() == 0

@@ -79,7 +79,7 @@ def own_logits(position: int) -> Tensor:
 
 def ready(page: Any) -> None:
     for part in ("", ".predictions", ".lens"):
-        page.wait_for_selector(f"{part}[data-ready]", timeout=10_000)
+        page.wait_for_selector(f"{part}[data-ready]")
 
 
 def ranked(logits: Tensor) -> list[int]:

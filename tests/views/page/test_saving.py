@@ -20,7 +20,7 @@ pytestmark = pytest.mark.browser
 
 
 def ready(page: Any) -> None:
-    page.wait_for_selector("[data-ready]", timeout=10_000)
+    page.wait_for_selector("[data-ready]")
 
 
 def test_a_link_shows_the_same_again(tmp_path: Path) -> None:

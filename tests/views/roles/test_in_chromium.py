@@ -29,9 +29,13 @@ def html() -> str:
     return str(shown().html())
 
 
-def opened(page: Any) -> list[str]:
-    """The heads whose evidence is open."""
-    return [str(head) for head in page.locator("details[open] .head").all_inner_texts()]
+OPEN = """(heads) => `${heads}` === `${[...document.querySelectorAll("details[open] .head")].map(
+    (head) => head.innerText)}`"""
+
+
+def opened(page: Any, *heads: str) -> None:
+    """The evidence of these heads is open, or will be; that of no others."""
+    page.wait_for_function(OPEN, arg=list(heads))
 
 
 def in_view(page: Any, selector: str) -> bool:
@@ -42,17 +46,17 @@ def in_view(page: Any, selector: str) -> bool:
 
 def test_a_click_on_the_map_shows_the_evidence(tmp_path: Path) -> None:
     with page_at(tmp_path, html(), height=420) as page:
-        assert opened(page) == []
+        opened(page)
         page.locator("nav a", has_text="B").first.click()
-        assert opened(page) == ["L0H1"]
+        opened(page, "L0H1")
         assert in_view(page, "details[open] summary") and in_view(
             page, "#role-L0H1 blockquote >> nth=0"
         )
         assert in_view(page, "nav table")  # the map stays beside it
         page.locator("details[open] summary").click()
-        assert opened(page) == []
+        opened(page)
         page.locator('nav a[href="#role-L0H1"]').click()  # the address does not change now
-        assert opened(page) == ["L0H1"]
+        opened(page, "L0H1")
 
 
 def test_the_keyboard_does_the_same(tmp_path: Path) -> None:
@@ -65,16 +69,16 @@ def test_the_keyboard_does_the_same(tmp_path: Path) -> None:
         )
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
-        assert opened(page) == ["L0H1"]
+        opened(page, "L0H1")
         page.locator("summary").first.focus()
         page.keyboard.press("Space")
-        assert opened(page) == ["L0H0", "L0H1"]
+        opened(page, "L0H0", "L0H1")
 
 
 def test_a_link_to_a_role_opens_it(tmp_path: Path) -> None:
     with page_at(tmp_path, html()) as page:
         page.goto(page.url + "#role-L0H2")
-        assert opened(page) == ["L0H2"]
+        opened(page, "L0H2")
         assert "every VERB" in page.locator("details[open] summary").inner_text()
 
 
@@ -122,7 +126,7 @@ def test_two_in_a_notebook_do_not_meet(tmp_path: Path) -> None:
     with page_at(tmp_path, f"<!doctype html><body>{cells}</body>", height=1600) as page:
         first, second = (page.frame_locator("iframe").nth(number) for number in range(2))
         second.locator("nav a").nth(1).click()
-        second.locator("details[open]").wait_for(timeout=10_000)
+        second.locator("details[open]").wait_for()
         assert second.locator("details[open] .head").inner_text() == "L0H1"
         assert second.locator("#role-L0H1 blockquote").first.is_visible()
         assert first.locator("details[open]").count() == 0

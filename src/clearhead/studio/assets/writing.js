@@ -28,12 +28,13 @@ class Writer {
 
   build() {
     this.button = make("button", { class: "main", onclick: () => (this.running ? this.stop() : this.write()) }, "Write on");
-    const stops = [...TOP_K_STOPS, null];
+    const given = TOP_K_STOPS.concat(this.settings.topK ?? []).sort((one, other) => one - other);
+    const stops = [...new Set(given), null]; // an address may have another number than the usual ones
     const sliders = [
-      this.slider("temperature", "Temperature", { min: 0, max: 2, step: 0.1, value: this.settings.temperature }, (one) => Math.round(one * 10) / 10, (one) => (one === 0 ? "0: greedy" : one.toFixed(1))),
-      this.slider("topK", "Top-k", { min: 0, max: stops.length - 1, step: 1, value: Math.max(0, stops.indexOf(this.settings.topK)) }, (one) => stops[one], (one) => one ?? "off"),
-      this.slider("topP", "Top-p", { min: 0.01, max: 1, step: 0.01, value: this.settings.topP }, (one) => one, (one) => (one === 1 ? "off" : two(one))),
-    ];
+      ["temperature", "Temperature", { min: 0, max: 2, step: 0.1, value: this.settings.temperature }, (one) => Math.round(one * 10) / 10, (one) => (one === 0 ? "0: greedy" : one.toFixed(1))],
+      ["topK", "Top-k", { min: 0, max: stops.length - 1, step: 1, value: Math.max(0, stops.indexOf(this.settings.topK)) }, (one) => stops[one], (one) => one ?? "off"],
+      ["topP", "Top-p", { min: 0.01, max: 1, step: 0.01, value: this.settings.topP }, (one) => one, (one) => (one === 1 ? "off" : two(one))],
+    ].map((parts) => makeSlider(this.settings, parts, () => this.set()).element);
     this.controls = make("div", { class: "writing-controls" }, this.button, ...sliders);
     this.strips = make("div", { class: "strips" });
     this.note = make("span", { class: "quiet", role: "status" });
@@ -42,23 +43,12 @@ class Writer {
     this.element = make("section", { class: "card writing", "aria-label": "What the model writes", hidden: true }, make("p", { class: "writing-title" }, make("b", {}, "What the model writes "), make("span", { class: "quiet" }, "Click a token to see what else it could have been, and go another way. "), this.note, make("span", { class: "spacer" }), clear), this.strips, this.detail);
   }
 
-  slider(name, label, range, value, text) {
-    const output = make("output", { class: "number" });
-    const input = make("input", { type: "range", ...range, "data-setting": name });
-    const set = () => {
-      this.settings[name] = value(Number(input.value));
-      output.textContent = text(this.settings[name]);
-      input.setAttribute("aria-valuetext", `${output.textContent}`);
-    };
-    input.addEventListener("input", () => {
-      set();
-      this.plain = this.plain && !this.tokens.length;
-      if (this.running) this.pane.studio.connection.ask("settings", { pane: this.pane.number, settings: this.asked() });
-      this.showDetail();
-      this.pane.studio.changed(this.pane);
-    });
-    set();
-    return make("label", { class: "slider" }, make("span", {}, label), input, output);
+  // The next token is sampled with other settings.
+  set() {
+    this.plain = this.plain && !this.tokens.length;
+    if (this.running) this.pane.studio.connection.ask("settings", { pane: this.pane.number, settings: this.asked() });
+    this.showDetail();
+    this.pane.studio.changed(this.pane);
   }
 
   // Only decoders write on. Of a file that is not loaded yet, nobody knows.
@@ -99,6 +89,7 @@ class Writer {
       this.tokens.push(message);
       this.add(message);
     } else if (message.kind === "written") {
+      this.rest(message.rest);
       this.ended(REASONS[message.reason] ?? "");
     } else if (message.kind === "stopped") this.ended("");
     else if (message.kind === "lost") this.cut();
@@ -133,6 +124,13 @@ class Writer {
       this.strip.append(this.chip(token, this.tokens.length - 1));
       if (this.selected === null) this.showDetail(token, false);
     }
+  }
+
+  // What the last tokens hold of a character that no other token completed.
+  rest(text) {
+    if (!text) return;
+    this.tokens.at(-1).text += text;
+    this.show();
   }
 
   chip(token, place) {

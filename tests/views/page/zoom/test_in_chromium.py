@@ -24,7 +24,7 @@ from clearhead.views.page.zoom import tile_file
 from clearhead.views.page.zoom.axis import axis_json
 from clearhead.views.page.zoom.page import SCRIPTS
 from clearhead.views.page.zoom.tile_bytes import exact_bytes
-from tests.shared.chromium import page_at
+from tests.shared.chromium import page_at, soon
 from tests.shared.told_looks import HEADS, Told, told_look
 from tests.trace.zoom.zoomed import plain_cells
 
@@ -59,8 +59,14 @@ def picture_of(told: Told, head: int | None) -> HeadPicture:
 
 
 def opened(page: Any) -> Any:
-    page.wait_for_selector('[data-ready] [data-loaded="true"]', timeout=20_000)
+    page.wait_for_selector('[data-ready] [data-loaded="true"]')
     return page
+
+
+DRAWN = """() => {
+    const { zoom } = document.querySelector('.clearhead').view;
+    return !zoom.wanted && zoom.element.dataset.loaded === 'true';
+}"""
 
 
 @pytest.mark.parametrize(
@@ -120,16 +126,14 @@ def test_wheel_drag_and_pinch_reach_single_weights(tmp_path: Path, told: Told) -
         page.mouse.move(x, y)
         for _ in range(12):
             page.mouse.wheel(0, -240)
-        page.wait_for_timeout(150)
-        scale, row, column, left = page.evaluate(STATE)
-        assert scale == 44
-        number, texts = under(page)
-        assert number == f"{weight_at(told, row, column):.4f}"
+        page.wait_for_function(f"({STATE})()[0] === 44")
+        _, row, column, left = page.evaluate(STATE)
+        soon(page.locator(".zoom-number"), f"{weight_at(told, row, column):.4f}")
+        texts = under(page)[1]
         assert f"query {row}" in texts and f"key {column}" in texts
         page.mouse.down()
         page.mouse.move(x + 130, y, steps=4)
         page.mouse.up()
-        page.wait_for_timeout(60)
         moved = page.evaluate(STATE)[3]
         assert left - moved == pytest.approx(min(left, 130 / 44), abs=0.2)
         page.evaluate(PINCH)
@@ -161,24 +165,22 @@ def test_keys_search_and_the_strongest(tmp_path: Path, told: Told) -> None:
         headline = page.locator("h1").inner_text()
         assert f"{weights.max():.2f} of its attention in head L1H1" in headline
         page.locator(".zoom-strongest button").first.click()
-        page.wait_for_timeout(150)
-        number, texts = under(page)
-        assert number == f"{weights.max():.4f}"
+        soon(page.locator(".zoom-number"), f"{weights.max():.4f}")
+        texts = under(page)[1]
         assert f"query {row}" in texts and f"key {column}" in texts
         page.locator(".zoom-map").focus()
         page.keyboard.press("ArrowLeft")
-        page.wait_for_timeout(150)
-        assert under(page)[0] == f"{weight_at(told, int(row), int(column) - 1):.4f}"
+        beside = f"{weight_at(told, int(row), int(column) - 1):.4f}"
+        soon(page.locator(".zoom-number"), beside)
         page.keyboard.press("0")
-        page.wait_for_timeout(100)
-        assert "The whole map" in page.locator(".zoom-status").inner_text()
+        soon(page.locator(".zoom-status"), "The whole map")
         page.locator(".zoom-search").fill("unhappy kids")
         assert "6 places" in page.locator(".zoom-toolbar").inner_text()
         page.locator(".zoom-search").press("Enter")
         page.locator(".zoom-search").press("Enter")
-        page.wait_for_timeout(150)
         assert "2 of 6" in page.locator(".zoom-toolbar").inner_text()
-        assert re.search(r"query 13\s.*the.*The unhappy kids", under(page)[1].replace("\n", " "))
+        found = re.compile(r"query 13\s.*the.*The unhappy kids", re.DOTALL)
+        soon(page.locator(".zoom-texts"), found)
         page.locator(".zoom-search").fill("zebra")
         assert "not in this text" in page.locator(".zoom-toolbar").inner_text()
 
@@ -197,9 +199,8 @@ def test_what_does_not_fit_is_told(tmp_path: Path, told: Told) -> None:
         assert next(one for level, _, _, _, one in tiles if level == 3) is not None
         row, column = missing[0] * 16 + 8, missing[1] * 16 + 3
         page.evaluate(f"document.querySelector('.clearhead').view.zoom.go({row}, {column}, 40)")
-        page.wait_for_timeout(200)
-        assert "not in this file" in page.locator(".zoom-status").inner_text()
-        assert "the largest of" in page.locator(".zoom-under").inner_text()
+        soon(page.locator(".zoom-status"), "not in this file")
+        soon(page.locator(".zoom-under"), "the largest of")
 
 
 UNNAMED = """[...document.querySelectorAll('button, input, select, canvas')].filter((one) =>
@@ -277,12 +278,11 @@ def test_the_same_widget_shows_served_tiles(
         page.evaluate("document.querySelector('.clearhead').test.next()")
         page.wait_for_function(f"({number})({{level: {top}, row: 8, column: 3}}) > 0")
         page.locator(".zoom-strongest button").nth(2).click()
-        page.wait_for_timeout(200)
         third = tiles.strongest(3)[2]
+        soon(page.locator(".zoom-number"), f"{third.weight:.4f}")
         exact = page.evaluate(number, {"level": 0, "row": third.row, "column": third.column})
         assert exact == pytest.approx(third.weight, abs=1e-9)
         assert third.weight == pytest.approx(weight_at(told, third.row, third.column), abs=1e-6)
-        assert under(page)[0] == f"{third.weight:.4f}"
         assert page.locator(".zoom-gallery canvas").count() == HEADS
         page.locator(".zoom-gallery button").nth(1).click()
         assert page.locator(".clearhead").get_attribute("data-chosen") == "L1H1"
@@ -306,7 +306,7 @@ def test_what_is_shown_can_be_saved(tmp_path: Path, told: Told) -> None:
         saved = {}
         for name, scale in (("whole", 1), ("near", 40)):
             page.evaluate(f"document.querySelector('.clearhead').view.zoom.go(40, 38, {scale})")
-            page.wait_for_timeout(150)
+            page.wait_for_function(DRAWN)
             with page.expect_download() as waiting:
                 page.get_by_role("button", name="SVG").click()
             saved[name] = Path(waiting.value.path()).read_text(encoding="utf-8")

@@ -13,6 +13,27 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+// A slider that sets one of `settings`; `value` and `text` say what its position means.
+function makeSlider(settings, [name, label, range, value, text], changed) {
+  const output = make("output", { class: "number" });
+  const input = make("input", { type: "range", ...range, "data-setting": name });
+  const set = () => {
+    settings[name] = value(Number(input.value));
+    output.textContent = text(settings[name]);
+    input.setAttribute("aria-valuetext", output.textContent);
+  };
+  input.addEventListener("input", () => {
+    set();
+    changed();
+  });
+  set();
+  const reset = () => {
+    input.value = range.value;
+    set();
+  };
+  return { reset, element: make("label", { class: "slider" }, make("span", {}, label), input, output) };
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 function makeSvg(tag, attributes = {}) {
   const element = document.createElementNS(SVG, tag);

@@ -60,11 +60,11 @@ class Predictions {
     const stops = TOP_K_STOPS.filter((one) => one <= this.meta.kept);
     const off = stops.length;
     this.sliders = [
-      this.slider("temperature", "Temperature", { min: 0, max: 2, step: 0.1, value: 1 }, (one) => Math.round(one * 10) / 10, (one) => (one === 0 ? "0: greedy" : one.toFixed(1))),
-      this.slider("topK", "Top-k", { min: 0, max: off, step: 1, value: off }, (one) => (one === off ? null : stops[one]), (one) => (one === null ? "off" : `${one}`)),
-      this.slider("topP", "Top-p", { min: 0.01, max: 1, step: 0.01, value: 1 }, (one) => one, (one) => (one === 1 ? "off" : two(one))),
-      this.slider("minP", "Min-p", { min: 0, max: 1, step: 0.01, value: 0 }, (one) => one, (one) => (one === 0 ? "off" : two(one))),
-    ];
+      ["temperature", "Temperature", { min: 0, max: 2, step: 0.1, value: 1 }, (one) => Math.round(one * 10) / 10, (one) => (one === 0 ? "0: greedy" : one.toFixed(1))],
+      ["topK", "Top-k", { min: 0, max: off, step: 1, value: off }, (one) => (one === off ? null : stops[one]), (one) => one ?? "off"],
+      ["topP", "Top-p", { min: 0.01, max: 1, step: 0.01, value: 1 }, (one) => one, (one) => (one === 1 ? "off" : two(one))],
+      ["minP", "Min-p", { min: 0, max: 1, step: 0.01, value: 0 }, (one) => one, (one) => (one === 0 ? "off" : two(one))],
+    ].map((parts) => makeSlider(this.settings, parts, () => this.show()));
     this.seedBox = make("input", { type: "number", min: 0, max: this.meta.uniforms.length - 1, step: 1, value: 0, class: "seed", oninput: () => this.setSeed(this.seedBox.value) });
     const next = make("button", { class: "plain", onclick: () => this.setSeed((this.seed + 1) % this.meta.uniforms.length, true) }, "Draw again");
     this.draw = make("p", { class: "draw", "aria-live": "polite" });
@@ -80,26 +80,6 @@ class Predictions {
       make("p", { class: "seed-line" }, make("label", { class: "field" }, "Seed ", this.seedBox), next),
       this.draw,
     );
-  }
-
-  slider(name, label, range, value, text) {
-    const output = make("output", { class: "number" });
-    const input = make("input", { type: "range", ...range, "data-setting": name });
-    const set = () => {
-      this.settings[name] = value(Number(input.value));
-      output.textContent = text(this.settings[name]);
-      input.setAttribute("aria-valuetext", output.textContent);
-    };
-    input.addEventListener("input", () => {
-      set();
-      this.show();
-    });
-    set();
-    const reset = () => {
-      input.value = range.value;
-      set();
-    };
-    return { reset, element: make("label", { class: "slider" }, make("span", {}, label), input, output) };
   }
 
   reset() {

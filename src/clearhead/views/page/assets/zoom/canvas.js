@@ -73,6 +73,7 @@ class DeepZoom {
     this.coarser = false;
     for (const place of this.shown()) this.paintTile(context, place);
     if (this.level === 0 && geometry.scale >= 7) this.paintCells(context);
+    this.repoint();
     this.paintPointed(context);
     context.restore();
     edges.draw(context);
@@ -239,6 +240,14 @@ class DeepZoom {
       if (number !== null && number !== TILE_PENDING) return { ...cell, number };
     }
     return null;
+  }
+  // A tile with finer or newer numbers has come under the pointer, which stays where it is.
+  repoint() {
+    const cell = this.position && this.cellAt(this.position);
+    const { pointed } = this;
+    if (!cell || (pointed && (cell.level > pointed.level || (cell.level === pointed.level && cell.number === pointed.number)))) return;
+    this.pointed = cell;
+    this.onpoint(cell);
   }
   point(position, spoken = false) {
     this.position = position;
