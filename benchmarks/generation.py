@@ -20,7 +20,7 @@ import torch
 from generating.avx2 import avx2
 from generating.contestants import TOKENS, Clearhead, Transformers, some_ids, turns
 from generating.curve import draw_curve
-from generating.files import FOLDER, LABELS, in_catalogue
+from generating.files import FOLDER, LABELS, file_named, in_catalogue
 from generating.peers import Llama
 from generating.processes import bandwidth, first_token, first_use, large, memory, sharing
 from generating.seven import agreements, batches, limits_of_files, memories, speeds
@@ -241,6 +241,11 @@ def files_parts(names: list[str], quick: bool) -> dict[str, tuple[str, Callable[
     }
 
 
+def starters(path: Path) -> dict[str, Path]:
+    """The files whose first token is timed: a small one and a larger one."""
+    return {"SmolLM2 Q4_1": path, LABELS["1.1B-Q4_K"]: file_named("1.1B-Q4_K")}
+
+
 def parts(path: Path, quick: bool, keep: bool) -> dict[str, tuple[str, Callable[[], str]]]:
     """What can be measured: title and work."""
     rounds = 3 if quick else ROUNDS
@@ -253,7 +258,7 @@ def parts(path: Path, quick: bool, keep: bool) -> dict[str, tuple[str, Callable[
         "prefill": ("Prompts", lambda: prefilling(path, rounds, prompts)),
         "limits": ("Where a step's time goes", lambda: limits(path, rounds, sizes)),
         "cache": ("What the cache buys", lambda: without_cache(path, min(rounds, 5), curve, keep)),
-        "first": ("First token", lambda: first_token(path, min(rounds, 5))),
+        "first": ("First token", lambda: first_token(starters(path), min(rounds, 5))),
         "large": ("A model of 7 billion parameters", lambda: large(FOLDER / "random-7B.gguf")),
         "use": ("First use", lambda: first_use(path)),
         "sharing": ("Two processes on the same cores", lambda: sharing(path)),

@@ -106,6 +106,13 @@ class IkLlama(Peer):
         return found.view(len(ids), -1)
 
 
+class IkLlamaOfRows(IkLlama):
+    """The same for several rows: its flash attention stops at an assertion of its own there."""
+
+    def options(self) -> list[str]:
+        return []
+
+
 def environment(name: str, package: str) -> str:
     """The Python of a peer's environment, made if need be."""
     folder = BUILD / name

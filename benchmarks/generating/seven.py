@@ -17,7 +17,7 @@ from measure import megabytes, table
 
 from generating.contestants import Clearhead, some_ids, turns
 from generating.files import FOLDER, LABELS, file_named
-from generating.peers import IkLlama, Llama, Peer
+from generating.peers import IkLlama, IkLlamaOfRows, Llama, Peer
 from generating.processes import answer, process
 
 CONTESTANTS = ("clearhead", "llama.cpp", "ik_llama.cpp")
@@ -98,7 +98,7 @@ def _cells(speed: dict[str, float]) -> list[str]:
 def batch_of(path: Path, rounds: int) -> dict[str, float]:
     """Tokens each second of eight rows together."""
     rows = [some_ids(16 + i)[:16] for i in range(8)]
-    peers = [Llama(path, context=128, rows=8), IkLlama(path, context=128, rows=8)]
+    peers = [Llama(path, context=128, rows=8), IkLlamaOfRows(path, context=128, rows=8)]
     contestants: list[Any] = [Clearhead(path, keep_float32=False), *peers]
     work = {name: each.decode(rows) for name, each in zip(CONTESTANTS, contestants, strict=True)}
     took = turns(work, rounds)
@@ -114,7 +114,9 @@ def batches(names: list[str], rounds: int) -> str:
 
 # Memory.
 def memory_of(path: Path) -> dict[str, float]:
-    """Peak memory of everybody: load, a prompt of 512 tokens, 32 more."""
+    """Peak memory of everybody: load, a prompt of 512 tokens, 32 more. The first process compiles
+    the kernels that are not kept yet, for which numba takes memory of its own."""
+    answer(process("held_alone", path))
     held = answer(process("held_alone", path))
     found = {"file": path.stat().st_size, "cache": held["cache"], "clearhead": held["peak"]}
     for kind, name in ((Llama, "llama.cpp"), (IkLlama, "ik_llama.cpp")):
