@@ -40,3 +40,17 @@ def test_processors_that_would_round_are_left_alone(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: True)
     assert not onednn_is_quicker()
+
+
+def test_runs_in_two_threads_put_it_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that began first may end first."""
+    monkeypatch.setattr(products, "onednn_is_quicker", lambda: True)
+    matmul = torch.backends.mkldnn.matmul
+    before = matmul.fp32_precision
+    first, second = quick_products(), quick_products()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert matmul.fp32_precision == "bf16"
+    second.__exit__(None, None, None)
+    assert matmul.fp32_precision == before

@@ -9,25 +9,45 @@ products are float32's, term by term.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
+_lock = threading.Lock()
+_inside = 0  # runs in several threads: the setting is one of the whole process
+_before = ""
+
 
 @contextmanager
 def quick_products() -> Iterator[None]:
     """Inside, float32 products run in oneDNN if that is quicker and as exact."""
-    matmul = torch.backends.mkldnn.matmul
     if not onednn_is_quicker() or not torch.backends.mkldnn.enabled:
         yield
         return
-    before = matmul.fp32_precision
-    matmul.fp32_precision = "bf16"
+    _begin()
     try:
         yield
     finally:
-        matmul.fp32_precision = before
+        _end()
+
+
+def _begin() -> None:
+    global _inside, _before
+    matmul = torch.backends.mkldnn.matmul
+    with _lock:
+        _inside += 1
+        if _inside == 1:
+            _before, matmul.fp32_precision = matmul.fp32_precision, "bf16"
+
+
+def _end() -> None:
+    global _inside
+    with _lock:
+        _inside -= 1
+        if _inside == 0:
+            torch.backends.mkldnn.matmul.fp32_precision = _before
 
 
 def onednn_is_quicker() -> bool:
