@@ -163,3 +163,17 @@ def publish(section: str, text: str) -> None:
     if not pattern.search(page):
         raise SystemExit(f"docs/benchmarks.md has no section {begin} … {end}")
     DOCS.write_text(pattern.sub(lambda _: f"{begin}\n{text}\n{end}", page))
+
+
+def publish_part(section: str, title: str, text: str) -> None:
+    """Put one part, which begins with its title, into its section; the other parts stay."""
+    begin, end = f"<!-- {section} -->", f"<!-- /{section} -->"
+    held = DOCS.read_text().partition(begin)[2].partition(end)[0].strip()
+    parts = held.split("\n\n**")
+    places = [at for at, part in enumerate(parts) if part.startswith(f"{title}**")]
+    new = f"{title}**\n\n{text}"
+    if places:
+        parts[places[0]] = new
+    else:
+        parts.append(new)
+    publish(section, "\n\n**".join(parts))

@@ -6,8 +6,8 @@
 The plain loop has the same model (compared weight by weight before anything is timed), batch and
 AdamW, written with torch's own functions: ``F.scaled_dot_product_attention``, ``F.rms_norm``,
 ``F.cross_entropy``, ``torch.optim.AdamW(fused=True)``. Ours is ``train_task`` as users run it: with
-its checks, log and schedule. The clock of the processor counts as well: it does not see what other
-programs take.
+its checks, log and schedule; with AdamW in float32, as the plain loop. The clock of the processor
+counts as well: it does not see what other programs take.
 
 ``beside`` runs the same steps in processes of their own, whose threads wait in two ways: torch's
 (they spin for milliseconds), and the one that ``clearhead train`` sets (``cli/start.py``).
@@ -144,8 +144,9 @@ def our_loop(text: Text, settings: TrainingSettings) -> Iterator[float]:
 
 def settings_of(steps: int, optimiser: str) -> TrainingSettings:
     fields = SETTINGS | {"steps": steps} | LONG_SETTINGS | {"optimiser": optimiser}
-    if optimiser == "adamw":
+    if optimiser == "adamw":  # as the plain loop
         fields.pop("matrix_learning_rate")
+        fields |= {"precision": "float32"}
     return TrainingSettings.from_fields(fields)
 
 
@@ -154,7 +155,7 @@ def plain(text: Text, steps: int) -> str:
     loops = {
         "plain torch, AdamW": plain_loop(text, settings_of(steps, "adamw")),
         "clearhead, AdamW": our_loop(text, settings_of(steps, "adamw")),
-        "clearhead, Muon": our_loop(text, settings_of(steps, "muon")),
+        "clearhead, Muon, precision auto": our_loop(text, settings_of(steps, "muon")),
     }
     took: dict[str, list[tuple[float, float]]] = {name: [] for name in loops}
     losses: dict[str, float] = {}

@@ -286,6 +286,20 @@ def test_a_loss_that_rises_is_told(make: Make) -> None:
     assert isinstance(finished, Finished) and finished.rose
 
 
+@pytest.mark.parametrize("better", [True, False])
+def test_validations_decide_where_the_start_was_validated(
+    make: Make, better: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches of short runs differ by more than what was learned."""
+    task, settings = make(steps=2, validate_every=2)
+    found = iter((3.0, 2.9, 2.9) if better else (3.0, 3.1, 3.1))
+    monkeypatch.setattr(loop, "validation_loss", lambda *_: next(found))
+    monkeypatch.setattr(loop, "risen", lambda _: (2.0, 9.0))
+    events = list(train_task(dataclasses.replace(task, further=True), settings))
+    finished = events[-1]
+    assert isinstance(finished, Finished) and finished.rose is not better
+
+
 def test_a_validation_loss_that_is_no_number(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clearhead.training.loop.validation_loss", lambda *_: float("nan"))
     with pytest.raises(DivergedError, match="at step 4 the validation loss is nan"):

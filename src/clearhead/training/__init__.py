@@ -11,7 +11,8 @@
 ``objectives``, ``loss``                  what is minimised; documents that share a row; chunks
 ``optimiser``, ``muon``, ``schedule``     how weights and learning rates change
 ``initialisation``, ``random_seed``       initial weights, reproducible random numbers
-``precision``, ``processes``              bfloat16, the device, several processes, signals
+``precision``, ``products``               bfloat16; which of torch's libraries multiplies
+``processes``                             the device, several processes, signals
 ``validation``, ``head_statistics``       the loss on held-out texts; what each head does there
 ``saving``, ``run_folder``                what a run saves and takes up again; its files
 ``curve``                                 the losses as a picture

@@ -349,7 +349,7 @@ class Run:
         chosen, loss, warnings = self.saving.choose(self.progress, self._final_loss)
         yield from warnings
         self.task.model.eval()
-        rose = risen(self.progress)
+        rose = None if self._improved_on_the_start() else risen(self.progress)
         if rose is not None:
             yield Warned(
                 self.progress.step,
@@ -360,6 +360,14 @@ class Run:
         folder = None if self.saving.folder is None else self.saving.folder.folder
         reason: Literal["steps", "patience"] = "steps" if self._all_steps() else "patience"
         yield Finished(self.progress.step, reason, loss, chosen, folder, rose is not None)
+
+    def _improved_on_the_start(self) -> bool:
+        """True if the start was validated, and the end is the best of all validations.
+
+        That says more than the losses of single batches, of which short runs have few.
+        """
+        best = self.progress.best
+        return self.task.further and self.progress.stale == 0 and best is not None and best[1] > 0
 
     def _final_loss(self) -> float:
         loss = self._validation_loss()

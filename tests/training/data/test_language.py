@@ -66,7 +66,7 @@ def test_files_that_are_no_text_are_told(tmp_path: Path) -> None:
     (folder / "b.png").write_bytes(b"\x89PNG\0")
     (folder / "c.txt").write_bytes("größer".encode("latin-1"))
     events = list(train(folder, out=tmp_path / "run", **GIVEN))
-    assert told(events) == ["2 files are no text and left out: b.png, c.txt."]
+    assert told(events) == ["2 files are no text in UTF-8 or UTF-16 and left out: b.png, c.txt."]
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

@@ -33,6 +33,15 @@ def test_a_run_begins_in_a_folder_of_its_own(tmp_path: Path) -> None:
         RunFolder(tmp_path / "new").record()
 
 
+def test_a_place_where_no_folder_can_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="file is a file; a run begins in a folder of its own"):
+        begun(tmp_path / "file")
+    with pytest.raises(CheckpointError, match="cannot write into") as error:
+        begun(tmp_path / "file" / "run")
+    assert error.value.hint is not None and "Nothing has begun" in error.value.hint
+
+
 def test_the_record_comes_after_the_files_that_it_refers_to(tmp_path: Path) -> None:
     folder = begun(tmp_path / "run")
     record = folder.record()

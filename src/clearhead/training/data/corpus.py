@@ -125,7 +125,8 @@ class Corpus:
         names += f" and {more:,} more" if more > 0 else ""
         count = len(self.left_out)
         return (
-            f"{count:,} {'file is' if count == 1 else 'files are'} no text and left out: {names}."
+            f"{count:,} {'file is' if count == 1 else 'files are'} no text in UTF-8 or UTF-16 and "
+            f"left out: {names}."
         )
 
 
@@ -173,7 +174,7 @@ def _named(path: Path) -> SourceFile:
     """A file that somebody named: it must be text."""
     source = SourceFile.at(path)
     if source.size and not source.lines and _has_zeros(path):
-        raise InputError(f"{path} is not text: it has zero bytes.", hint="leave it out.")
+        raise InputError(f"{path} is not text: it holds null characters.", hint="leave it out.")
     return source
 
 

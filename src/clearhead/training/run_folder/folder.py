@@ -50,6 +50,14 @@ KEPT_MODELS = "checkpoints"
 BEGINNING = {  # before run.json
     LOCK, HOLDER, TOKENIZER, TOKENS, BASE, "texts.jsonl", "validation.jsonl",
 }  # fmt: skip
+FULL_AT_FIRST = (
+    "is the disk full or write-protected, or a part of the path a file? Nothing has begun: free "
+    "some space, or choose another folder."
+)
+FULL_LATER = (
+    "is the disk full or write-protected? The last checkpoint is whole: free some space and start "
+    "again with --resume (resume=True)."
+)
 
 
 class RunFolder:
@@ -112,8 +120,7 @@ class RunFolder:
         except OSError as error:
             raise CheckpointError(
                 f"cannot write into {self.folder}: {error.strerror or error}.",
-                hint="is the disk full or write-protected? The last checkpoint is whole: free some "
-                "space and start again with --resume (resume=True).",
+                hint=FULL_LATER if self.begun else FULL_AT_FIRST,
             ) from error
 
     def begin(
@@ -165,7 +172,12 @@ class RunFolder:
 
     def check_new(self) -> None:
         """Refuse a folder that holds anything but a beginning that was cut off."""
-        if self.folder.exists() and (not self.folder.is_dir() or self._holds_something()):
+        if self.folder.exists() and not self.folder.is_dir():
+            raise InputError(
+                f"{self.folder} is a file; a run begins in a folder of its own.",
+                hint="choose a folder that does not exist yet.",
+            )
+        if self.folder.exists() and self._holds_something():
             hint = "continue the run in it with --resume (resume=True), or choose another folder."
             raise InputError(
                 f"{self.folder} is not empty; a run begins in a folder of its own.",
