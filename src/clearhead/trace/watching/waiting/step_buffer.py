@@ -128,7 +128,9 @@ class StepBuffer:
         if mask is not None and mask.shape[2:] != (1, keys):
             return False
         if isinstance(before, BareStep):
-            alike = (step.weights is None) == (before.weights is None) and step.alone == before.alone
+            alike = (step.weights is None) == (
+                before.weights is None
+            ) and step.alone == before.alone
             alike = alike and step.scale == before.scale and _alike(mask, before.mask)
         else:
             alike = _alike_but_for_keys(step.call(), before)
