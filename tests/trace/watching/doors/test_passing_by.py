@@ -63,7 +63,7 @@ def test_kernels_are_called_without_the_functions_before_them(grad: bool) -> Non
 
 
 def test_not_where_somebody_else_listens() -> None:
-    class Mode(TorchDispatchMode):
+    class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:

@@ -223,7 +223,7 @@ class Joiner:
         joined = torch.cat([row.detach() for row in rows], dim=3)[:, :, 0]
         whole = joined.new_full((*joined.shape[:2], len(rows) * max(lengths)), fill)
         whole.index_copy_(2, self._places[lengths], joined)
-        return whole.unflatten(2, (len(rows), -1))  # type: ignore[no-untyped-call]
+        return whole.view(*joined.shape[:2], len(rows), -1)
 
 
 def _may_wait(call: ObservedCall) -> bool:
