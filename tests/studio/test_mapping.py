@@ -51,3 +51,12 @@ def test_a_map_waits_while_tiles_are_wanted() -> None:
 
 def test_a_chapter_is_on_every_machine() -> None:
     assert len(chapter().split()) > 1500
+
+
+def test_a_map_of_an_incomplete_watch_says_what_was_missed() -> None:
+    heard = Heard()
+    long = read_long(decoder(), "tiny", TEXT, job_of(heard))
+    show_map(long, job_of(heard), "L1H2")
+    long.seen.missed = "1 of 2 attention modules watched; `x` computes attention by itself"
+    show_map(long, job_of(heard), "L1H2")
+    assert [message["missed"] for message in heard.of("mapped")] == ["", long.seen.missed]

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from torch import Tensor, nn
 
 import clearhead as ch
 from clearhead.errors import InputError
 from clearhead.explain.difference import make_difference
 from clearhead.explain.worked_examples import worked_example
 from clearhead.text.characters import CharacterTokenizer
+from clearhead.text.words import WordTokenizer
 from clearhead.views.tables import csv_text, json_text
 from tests.shared.explained_models import random_decoder
 from tests.shared.made_looks import SENTENCE, made_look
@@ -107,3 +111,30 @@ def test_what_has_no_table_is_said() -> None:
         csv_text(3)
     with pytest.raises(InputError, match=r"JSON holds the numbers .*; str came"):
         json_text("text")
+
+
+class HandMade(nn.Module):
+    """Attention that nobody can see, after one that is seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.MultiheadAttention(6, 2, batch_first=True)
+        self.second = nn.Linear(6, 6)
+
+    def forward(self, states: Tensor) -> Tensor:
+        states = self.first(states, states, states)[0]
+        distance = (self.second(states)[:, :, None] - states[:, None]).square().sum(-1)
+        return torch.softmax(-distance, dim=-1) @ states
+
+
+def test_an_incomplete_watch_is_said_in_a_last_column() -> None:
+    model, text = HandMade(), "the kids saw the lions"
+    with torch.no_grad(), ch.watch(model, values=True) as seen:
+        model(torch.randn(1, 5, 6))
+    seen.label(WordTokenizer.from_texts([text]), text)
+    look = ch.look(seen)
+    for shown in (look, look.map(), look.steps("L0H1", 3), ch.diff(seen, seen)):
+        heading, first, second, *_ = csv.reader(io.StringIO(shown.csv()))
+        assert heading[-1] == "not_watched" and second[-1] == ""
+        assert "1 of 2 attention modules watched; `` computes attention by itself" in first[-1]
+    assert "not_watched" not in csv_text(made_look().word("they"))

@@ -90,10 +90,10 @@ def observers_of(model: nn.Module) -> tuple[EngineObserver, ...]:
 
 
 def only_observed(model: nn.Module) -> bool:
-    """True if every hook of a model belongs to an observer that the engine can tell."""
+    """True if every hook of a model belongs to an observer that the engine can tell, or is idle."""
     observers = observers_of(model)
     return all(
-        any(observer.owns(hook) for observer in observers)
+        getattr(hook, "idle", False) or any(observer.owns(hook) for observer in observers)
         for module in model.modules()
         for hooks in (module._forward_hooks, module._forward_pre_hooks)
         for hook in hooks.values()

@@ -120,7 +120,8 @@ def show_map(
         for axis, label in ((view.rows, "rows"), (view.columns, "columns"))
     ]
     content = json.dumps(axes, ensure_ascii=False).encode("utf-8")
-    job.tell("mapped", content, info=info | _state(tiles), heads=long.heads)
+    missed = long.seen.missed
+    job.tell("mapped", content, info=info | _state(tiles), heads=long.heads, missed=missed)
     told = time.monotonic()
     for _ in tiles.build():
         pause(job, wanted)

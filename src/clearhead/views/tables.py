@@ -7,6 +7,7 @@ import dataclasses
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from clearhead.explain.predictions import (
     readable,
 )
 from clearhead.explain.step_table import StepTable
+from clearhead.trace.missed import tells_missed
 from clearhead.views.escape import plain_json
 from clearhead.visible import visible_text
 
@@ -35,14 +37,17 @@ LISTED = 5  # likeliest tokens of each position in the tables of a look
 
 
 def csv_text(insight: object) -> str:
-    """One line for each number that is shown, with a heading."""
+    """One line for each number that is shown, with a heading. Of an incomplete watch, a last column
+    says in the first of them what it missed."""
     rows = CSV.get(type(insight))
     if rows is None:
         raise _no_table("CSV", insight, CSV)
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
-    for row in rows(insight):
-        writer.writerow([_cell(value) for value in row])
+    missed = " ".join(note for note in getattr(insight, "notes", ()) if tells_missed(note))
+    column = chain(["not_watched", missed], repeat(""))
+    for row, said in zip(rows(insight), column, strict=False):
+        writer.writerow([_cell(value) for value in ([*row, said] if missed else row)])
     return written.getvalue()
 
 

@@ -45,10 +45,12 @@ class Spy:
 
     def module(self) -> None: ...
 
-    def takes_unread(self, args: tuple[Any, ...]) -> bool:
-        return False
+    def takes(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        return 0
 
-    def put(self, calls: object, result: object, args: Any, kwargs: Any) -> None: ...
+    def put(self, calls: Any, result: Any, args: Any, kwargs: Any, function: Any) -> None: ...
+
+    def put_alone(self, result: Any, args: Any, kwargs: Any) -> None: ...
 
 
 def call() -> ObservedCall:

@@ -40,7 +40,7 @@ class MapPanel {
     });
   }
 
-  show({ id, info, heads }, bytes) {
+  show({ id, info, heads, missed }, bytes) {
     const [rows, columns] = JSON.parse(new TextDecoder().decode(bytes));
     this.strongestFound = new Promise((resolve) => (this.found = resolve));
     const source = new ServedTiles(info, {
@@ -66,6 +66,7 @@ class MapPanel {
     this.element.replaceChildren(
       make("h2", { class: "map-title" }, `Head ${info.head} over the whole text: ${info.rows.toLocaleString("en")} tokens`),
       make("p", { class: "quiet" }, "Rows are queries (tokens that look), columns are keys (tokens they look at). Wheel or + zooms in, down to single weights; drag moves."),
+      missed ? make("p", { class: "caveat" }, missed) : "",
       this.panel.controls,
       make("div", { class: "zoom-columns" }, make("section", { class: "card zoom-card", "aria-label": "The map" }, this.panel.status, this.zoom.element, this.panel.legend), this.panel.element),
       this.smallCard,

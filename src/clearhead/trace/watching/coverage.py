@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from clearhead.trace.missed import told_missed
 from clearhead.trace.watching.module_stack import ModuleStack
 
 ELSEWHERE = "ran in another thread or task, which the watch does not see"
@@ -49,10 +50,7 @@ class Coverage:
             return ""
         ran = self._all() | set(unseen)
         reasons = [f"`{path}` {reason}" for path, reason in sorted(unseen.items())]
-        shown = reasons[:3] + ([f"and {len(reasons) - 3} more"] if len(reasons) > 3 else [])
-        return f"{len(ran) - len(unseen)} of {len(ran)} attention modules watched; " + "; ".join(
-            shown
-        )
+        return told_missed(len(ran) - len(unseen), len(ran), reasons)
 
     def __str__(self) -> str:
         ran = self._all()

@@ -27,6 +27,7 @@ from clearhead.trace.watching.resting_hooks import (
     RestingHooks,
     may_get_sources,
 )
+from clearhead.trace.watching.watch_hook import WatchHook
 from clearhead.trace.watching.wrapped_forward import WrappedForward
 
 _ATTENTION = re.compile(r"atten|attn", re.IGNORECASE)
@@ -50,7 +51,9 @@ class Frame:
     leave: Callable[[], None] | None = None  # ends what was begun with the module
     batch: tuple[int, ...] = field(default=())  # shape of the first tensor that it was given
     in_vmap: bool = False  # torch.vmap runs it: a kernel may be called once for each sample
-    at: Frame | None = field(default=None, compare=False, repr=False)  # the innermost one when the module calls its attention function: this
+    at: Frame | None = field(
+        default=None, compare=False, repr=False
+    )  # the innermost one when the module calls its attention function: this
     # one, or the one around it while the module's hooks rest; None: this one is of one call only
     understood: bool = False  # steps of it were: its hooks may rest
 
@@ -229,6 +232,7 @@ class ModuleStack:
         usual = Frame(path, module, attention, is_cross, self)  # nothing in it is of one call
         usual.at = usual
         own: list[RemovableHandle] = []
+
         def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             try:
                 running = _FRAMES.get()
@@ -291,16 +295,16 @@ class ModuleStack:
                 observer(module, args, kwargs, output)
             leave(module, args, output)
 
-        enter.stack = leave.stack = leave_whole.stack = self  # type: ignore[attr-defined] # they change nothing
         if any(path == inner or path.startswith(f"{inner}.") for inner in self._hookless):
             self._handles.append(WrappedForward(module, enter, leave))
             return
-        ends = (
-            module.register_forward_hook(leave, always_call=True)
-            if observer is None
-            else module.register_forward_hook(leave_whole, always_call=True, with_kwargs=True)
-        )
-        own += [module.register_forward_pre_hook(enter, with_kwargs=True), ends]
+        begins, ends = WatchHook(enter), WatchHook(leave if observer is None else leave_whole)
+        begins.stack = ends.stack = self  # by which others know that they change nothing
+        whole = observer is not None
+        own += [
+            module.register_forward_pre_hook(begins, with_kwargs=True),
+            module.register_forward_hook(ends, always_call=True, with_kwargs=whole),
+        ]
         self._handles += own
 
 

@@ -101,6 +101,8 @@ def _rows_match(observed: ObservedCall, rows: range, limit: float) -> bool:
         ours = torch.where(theirs == 0, 0.0, ours / (1 - observed.dropout))
     if ours.shape != theirs.shape:
         return False
+    if float(torch.dist(ours, theirs, torch.inf)) <= limit:  # in one operation; not if one is NaN
+        return True
     off = (ours - theirs).abs()
     largest = float(off.amax()) if off.numel() else 0.0
     if math.isnan(largest):  # where the model has NaN: a row that sees nothing
@@ -129,7 +131,7 @@ def formula_weights(observed: ObservedCall, rows: range) -> Tensor:
     if observed.sinks is not None:
         sink = observed.sinks.detach().to(wide)[:, None, None].expand(*scores.shape[:3], 1)
         return torch.softmax(torch.cat([scores, sink], dim=-1), dim=-1)[..., :-1]
-    return torch.softmax(scores, dim=-1).nan_to_num(0.0)
+    return torch.softmax(scores, dim=-1).nan_to_num_(0.0)
 
 
 def spelled_out(observed: ObservedCall) -> ObservedCall | str:

@@ -86,7 +86,12 @@ class Watcher(Protocol):
         of it (ALONE)."""
 
     def put(
-        self, calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any], function: Any
+        self,
+        calls: Calls,
+        result: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        function: Any,
     ) -> None:
         """Put down a call, with what ran inside of it."""
 

@@ -22,8 +22,9 @@ def test_an_eager_function_is_described_by_its_arguments_or_its_weights() -> Non
     query, key, value = (torch.randn(2, 3, n, 11) for n in (5, 7, 7))
     module = nn.Module().eval()
     with collecting() as observed:
-        output, weights = door._observed(eager, module, query, key, value, None, scaling=0.3)
-        door._observed(eager, module, query, key, value, None, scaling=0.3, wrong=1.2)
+        args = (module, query, key, value, None)
+        output, weights = door._described(eager, args, {"scaling": 0.3})
+        door._described(eager, args, {"scaling": 0.3, "wrong": 1.2})
     first, second = observed.observed()
     assert first.scale == 0.3 and first.weights is weights and first.output is not None
     assert torch.equal(first.output, output.transpose(1, 2)) and not first.spelled

@@ -85,7 +85,6 @@ def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
     def get_interface(self: Any, attn_implementation: str, default: Any) -> Callable[..., Any]:
         return functools.partial(_observed, original(self, attn_implementation, default))
 
-
     return get_interface
 
 

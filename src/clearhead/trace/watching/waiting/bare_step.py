@@ -123,7 +123,9 @@ def bare_step(
     return _unfused(known, calls, result, args, kwargs, mask) if known.unfused else None
 
 
-def alone_step(known: Known, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BareStep:
+def alone_step(
+    known: Known, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> BareStep:
     """A step of which nobody saw what ran inside. Its function is the one that was understood."""
     (_, query, key, value, *more), (output, weights) = args, result
     mask, mask_version = None, 0

@@ -106,7 +106,12 @@ class Inbox:
             self._read()
 
     def put(
-        self, calls: Calls, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any], function: Any
+        self,
+        calls: Calls,
+        result: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        function: Any,
     ) -> None:
         """Put down a call, with what ran inside of it."""
         known, key = self.known[id(args[0])], args[2]

@@ -128,7 +128,9 @@ class StepBuffer:
         if mask is not None and mask.shape[2:] != (1, keys):
             return False
         if isinstance(before, BareStep):
-            alike = (step.weights is None) == (before.weights is None) and step.alone == before.alone
+            alike = (step.weights is None) == (
+                before.weights is None
+            ) and step.alone == before.alone
             alike = alike and step.scale == before.scale and _alike(mask, before.mask)
         else:
             alike = _alike_but_for_keys(step.call(), before)
@@ -221,7 +223,7 @@ class Joiner:
         joined = torch.cat([row.detach() for row in rows], dim=3)[:, :, 0]
         whole = joined.new_full((*joined.shape[:2], len(rows) * max(lengths)), fill)
         whole.index_copy_(2, self._places[lengths], joined)
-        return whole.unflatten(2, (len(rows), -1))  # type: ignore[no-untyped-call]
+        return whole.view(*joined.shape[:2], len(rows), -1)
 
 
 def _may_wait(call: ObservedCall) -> bool:
