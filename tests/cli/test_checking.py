@@ -123,6 +123,7 @@ def test_unknown_commands(name: str, meant: str) -> None:
     found = CliRunner().invoke(cli, [name])
     assert found.exit_code == 2 and f"Did you mean {meant}?" in found.output
     assert did_you_mean("zzzz", list(COMMANDS)) == ""
+    assert "Did you mean why?" in CliRunner().invoke(cli, ["wyh", "a text"]).output
 
 
 def test_a_misspelt_example_is_asked_about() -> None:

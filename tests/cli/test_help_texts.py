@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from clearhead.cli.help_texts import SectionedCommand, examples
 from clearhead.cli.main import COMMANDS, cli
@@ -47,6 +48,24 @@ def test_sections() -> None:
     shown = command.get_help(click.Context(command))
     options, sampling = shown.split("Sampling:\n")
     assert "--other" in options and "--top-k" in sampling and "--top-k" not in options
+
+
+TEXTS = ("look", "why", "steps", "map", "generate")  # those that take one text
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_a_text_without_quotation_marks_is_told_of_them(name: str) -> None:
+    if name in (
+        "translate",
+        "train",
+        "models",
+        "studio",
+    ):  # they take several arguments, or subcommands
+        return
+    done = CliRunner().invoke(cli, [name, "The", "kids", "left"])
+    assert done.exit_code == 2
+    hint = f'{name} "several words"'
+    assert (hint in done.output) == (name in TEXTS)
 
 
 @pytest.mark.parametrize("module", ["torch", "numba", "rich", "numpy"])

@@ -21,3 +21,10 @@ def test_an_example_name_with_a_model_is_a_text(decoder_folder: Path) -> None:
         done.exit_code == 0
         and f"look 'the door' --model {decoder_folder} --head L1H3" in done.output
     )
+
+
+def test_a_word_of_an_example_is_chosen() -> None:
+    done = CliRunner().invoke(command, ["action", "--word", "gets"])
+    assert done.exit_code == 0 and "gets" in done.output.splitlines()[0]
+    wrong = CliRunner().invoke(command, ["action", "--word", "get"])
+    assert "the queries are Action, gets, results" in str(wrong.exception)

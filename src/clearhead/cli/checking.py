@@ -13,6 +13,7 @@ from clearhead.errors import InputError, StoreError
 ENDINGS = {"html": (".html", ".htm"), "svg": (".svg",), "png": (".png",), "json": (".json",),
            "csv": (".csv",)}  # fmt: skip
 CUTOFF = 0.7  # of the likeness of two names
+LOOSE = 0.6  # where nothing else can be meant: wyh for why
 
 
 def checked_output(
@@ -54,15 +55,15 @@ def checked_model(
     if name in known or is_hub_id(name):
         return name
     raise StoreError(
-        f"there is no model or path {name!r}.{did_you_mean(name, known)}",
+        f"there is no model or path {name!r}.{did_you_mean(name, known, LOOSE)}",
         hint=f"known by name: {', '.join(known)}; or give a folder, a .gguf or .safetensors file, "
         'or a hub id such as "org/name".',
     )
 
 
-def did_you_mean(given: str, known: list[str]) -> str:
+def did_you_mean(given: str, known: list[str], cutoff: float = CUTOFF) -> str:
     """A question with the name that is most like the given one; "" if none is."""
-    found = get_close_matches(given, known, n=1, cutoff=CUTOFF)
+    found = get_close_matches(given, known, n=1, cutoff=cutoff)
     return f" Did you mean {found[0]}?" if found else ""
 
 

@@ -26,6 +26,18 @@ SECTIONS = {
 class SectionedCommand(click.Command):
     """A command whose help shows its options in sections."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; a text without quotation marks is told how to get some."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if "unexpected extra argument" in error.message and _takes_one_text(self):
+                error.message += (
+                    "\nHint: a text of several words stands in quotation marks: "
+                    f'{ctx.command_path} "several words"'
+                )
+            raise
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one list of options for each section that has any."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
@@ -36,6 +48,12 @@ class SectionedCommand(click.Command):
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+
+
+def _takes_one_text(command: click.Command) -> bool:
+    arguments = [one for one in command.params if isinstance(one, click.Argument)]
+    named = " ".join(one.metavar or str(one.name).upper() for one in arguments)
+    return len(arguments) == 1 and ("TEXT" in named or "PROMPT" in named)
 
 
 def _section(name: str | None) -> str:

@@ -11,7 +11,7 @@ import click
 
 from clearhead import __version__
 from clearhead.cli import interrupts
-from clearhead.cli.checking import did_you_mean
+from clearhead.cli.checking import LOOSE, did_you_mean
 from clearhead.cli.help_texts import examples
 from clearhead.cli.printing import guard, say
 from clearhead.errors import ClearheadError
@@ -54,7 +54,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of the first argument; of an unknown one, what was probably meant."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            meant = did_you_mean(args[0], list(COMMANDS))
+            meant = did_you_mean(args[0], list(COMMANDS), LOOSE)
             ctx.fail(f"there is no command {args[0]!r}.{meant}")
         return super().resolve_command(ctx, args)
 

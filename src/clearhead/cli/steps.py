@@ -61,11 +61,11 @@ def command(text: str = "selfish", **options: Any) -> None:
     if options.get("numbers") is not None:
         _own_numbers(text, options)
         return
-    asked = any(options.get(name) is not None for name in ("model", "head", "word", "source"))
+    asked = any(options.get(name) is not None for name in ("model", "head", "source"))
     if text in EXAMPLES and not asked:
         _example(text, options)
         return
-    _check_example(text, asked)
+    _check_example(text, asked or options.get("word") is not None)
     chosen: dict[str, Any] = {name: options.get(name) for name in ("head", "word")}
     trace = opened(text)
     read = text_of(text) if trace is None else ""
@@ -106,7 +106,7 @@ def _again(text: str, read: str, head: str, options: dict[str, Any]) -> list[str
 def _example(name: str, options: dict[str, Any]) -> None:
     from clearhead.explain.worked_examples import worked_example
 
-    if _shown(worked_example(name), options):
+    if _shown(_of_word(worked_example(name), options), options):
         others = [f"steps {other}" for other in EXAMPLES if other != name]
         try_next(*others, 'steps "The kids left, as they were scared." --word they')
 
@@ -118,14 +118,17 @@ def _own_numbers(text: str, options: dict[str, Any]) -> None:
         raise InputError(f"--numbers has all that is computed; got {what} beside it.")
     from clearhead.explain.own_numbers.file import tables_of_file
 
-    tables = tables_of_file(Path(options["numbers"]))
-    if options.get("word") is not None:
-        chosen = [table for table in tables if table.word == options["word"]]
-        if not chosen:
-            words = ", ".join(table.word for table in tables)
-            raise InputError(f"--word {options['word']}: the queries are {words}.")
-        tables = chosen
-    _shown(tables, options)
+    _shown(_of_word(tables_of_file(Path(options["numbers"])), options), options)
+
+
+def _of_word(tables: list[StepTable], options: dict[str, Any]) -> list[StepTable]:
+    """The tables of the query word that was asked for; all of them without one."""
+    word = options.get("word")
+    chosen = [table for table in tables if word is None or table.word == word]
+    if not chosen:
+        words = ", ".join(dict.fromkeys(table.word for table in tables))
+        raise InputError(f"--word {word}: the queries are {words}.")
+    return chosen
 
 
 def _shown(tables: list[StepTable], options: dict[str, Any]) -> bool:

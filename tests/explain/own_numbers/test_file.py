@@ -26,6 +26,26 @@ def test_without_values_the_keys_are_the_values(tmp_path: Path) -> None:
     assert table.rows[1].value == (1.0, 0.0, -1.0)  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        SELFISH,
+        "\ufeff" + SELFISH,  # a spreadsheet's mark of UTF-8
+        SELFISH.replace("\n", "\r\n"),
+        SELFISH.replace(",", ", "),
+        SELFISH.replace(",", "\t"),
+        SELFISH.replace(",", ";"),
+        "# mine\n" + SELFISH.replace(",", ";").replace("2", "2,0").replace("1", "1,0"),
+        SELFISH + "scale,1\n",
+    ],
+)
+def test_what_spreadsheets_write_is_the_same_table(tmp_path: Path, text: str) -> None:
+    (table,) = read(tmp_path, text)
+    assert [row.word for row in table.rows] == ["a", "b"]  # type: ignore[attr-defined]
+    assert table.query == (2.0, 0.0, -1.0)  # type: ignore[attr-defined]
+    assert [row.score for row in table.rows] == [1.0, 3.0]  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("scale", [None, 0.25])
 @pytest.mark.parametrize("causal", [False, True])
 def test_queries_keys_values_and_settings(
@@ -61,6 +81,8 @@ def test_queries_keys_values_and_settings(
         ("query,,1\nkey,a,1\nvalue,a,1\nvalue,b,1\n", "got 1 keys and 2 values"),
         ("query,,1\nkey,a,1\nscale,,1,2\n", "line 3: scale is one number, once"),
         ('query,,1\nkey,"a,1\n', "is no CSV file"),
+        ("query,2,0,-1\nkey,1,0,1\n", "the words here are numbers: 2, 1"),
+        ("query,nan,1\nkey,−1,1\n", "the words here are numbers: nan, −1"),
     ],
 )
 def test_a_bad_file_says_where_and_what(tmp_path: Path, text: str, said: str) -> None:

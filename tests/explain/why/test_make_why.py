@@ -190,6 +190,16 @@ def test_bad_arguments_are_explained(options: dict[str, Any], message: str) -> N
         explained(random_decoder(), **options)
 
 
+def test_tokens_are_refused_before_the_model_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise AssertionError("it ran")
+
+    monkeypatch.setattr("clearhead.explain.why.make_why.run_for", fail)
+    for options in ({"token": 97}, {"instead": "x"}, {"token": 5, "instead": 5}):
+        with pytest.raises(ch.ClearheadError):
+            explained(random_decoder(), **options)
+
+
 @pytest.mark.parametrize("name", ["bert", "bert-labels"])
 def test_models_that_predict_no_tokens_are_refused(name: str, tiny: Callable[[str], Tiny]) -> None:
     with pytest.raises(ch.ClearheadError, match="predicts no tokens: it is an encoder"):

@@ -672,8 +672,9 @@ def test_every_figure_is_there_before_it_is_printed(tmp_path: Path) -> None:
             assert page.evaluate(READ, id), id
         page.emulate_media(media="print")
         page.set_viewport_size({"width": 680, "height": 1000})  # A4 without margins of 1.5 cm
-        cut = """() => [...document.querySelectorAll("pre, .brackets, .figure-body")].filter((one) =>
-            one.scrollWidth > one.clientWidth + 1).map((one) => one.closest("section").id)"""
+        cut = """() => [...document.querySelectorAll("pre, .brackets, .figure-body")].filter(
+            (one) => one.scrollWidth > one.clientWidth + 1).map(
+            (one) => one.closest("section").id)"""
         assert page.evaluate(cut) == []
         tall = """() => [...document.querySelectorAll("figure")].filter((one) =>
             one.getBoundingClientRect().height > 1000).map((one) => one.closest("section").id)"""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -42,3 +43,11 @@ def test_an_encoder_decoder_shows_what_it_read_and_one_layer_no_growth() -> None
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     lines = plain_text(shown_why().insight, width).splitlines()
     assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_the_longest_bar_against_stays_on_its_line(width: int) -> None:
+    why = shown_why().insight
+    against = replace(why, sources=tuple(replace(one, value=-9.0) for one in why.sources))
+    lines = [line.strip() for line in plain_text(against, width).splitlines()]
+    assert "against" not in lines and sum(line.endswith("█ against") for line in lines) > 3

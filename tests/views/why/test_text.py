@@ -2,7 +2,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from clearhead.views.why.text import ablation_text, becomes, percent, signed, summary
+import clearhead as ch
+from clearhead.views.why.text import (
+    ablation_text,
+    becomes,
+    percent,
+    place,
+    prediction,
+    signed,
+    summary,
+)
+from tests.shared.explain_models import decoder
 from tests.shared.explained_models import shown_why, why_of_a_date
 
 
@@ -42,3 +52,15 @@ def test_the_strongest_heads_are_counted_as_they_survive() -> None:
     assert "what the others do" not in ablation_text(every)
     assert becomes(why) == f"{percent(effects.probability)} becomes"
     assert becomes(replace(why, effects=None)) == ""
+
+
+def test_a_prediction_that_is_not_at_the_end_says_where_it_stands() -> None:
+    loaded = decoder()
+    text = "the books and the minds"
+    assert place(ch.why(loaded, text, effects=False).insight) == ""
+    middle = ch.why(loaded, text, position="books", effects=False).insight
+    assert prediction(middle).startswith("after “books”: “")
+    second = ch.why(loaded, text, position="the#2", effects=False).insight
+    assert place(second) == "after “the” (number 2 of 2): "
+    filling = replace(middle, fills=True)
+    assert place(filling) == "in the place of “books”: "

@@ -11,7 +11,8 @@ Each line begins with what it is, then a word, then numbers::
 
 Without values the keys are the values and nothing is scaled, as in ``ch.steps(keys, query)``; with
 values the scale is 1/√(numbers of a key), unless there is a line ``scale``. A line ``causal`` hides
-later keys. Empty lines, lines that begin with #, and a heading are skipped.
+later keys. Empty lines, lines that begin with #, and a heading are skipped. Spreadsheets also write
+semicolons (then with decimal commas) or tabs between the cells; both are read.
 """
 
 from __future__ import annotations
@@ -77,11 +78,7 @@ def tables_of_file(path: Path) -> list[StepTable]:
 def _read(path: Path) -> OwnNumbers:
     numbers = OwnNumbers()
     text = read_text(path, largest=LARGEST, error_kind=InputError)
-    try:
-        lines = list(csv.reader(text.splitlines(), strict=True))
-    except csv.Error as error:
-        raise InputError(f"{path} is no CSV file: {error}.") from None
-    for number, cells in enumerate(lines, start=1):
+    for number, cells in enumerate(_cells(text.removeprefix("\ufeff"), path), start=1):
         kind = cells[0].strip().lower() if cells else ""
         if not any(cell.strip() for cell in cells) or kind.startswith("#"):
             continue
@@ -92,12 +89,32 @@ def _read(path: Path) -> OwnNumbers:
     return numbers
 
 
+def _cells(text: str, path: Path) -> list[list[str]]:
+    """The cells of each line; what stands between them is told by the first word of any line."""
+    lines = [line.strip().lower() for line in text.splitlines()]
+    found = (sign for sign in ";\t" for line in lines if line.startswith(_starts(sign)))
+    between = next(found, ",")
+    try:
+        rows = list(csv.reader(text.splitlines(), strict=True, delimiter=between))
+    except csv.Error as error:
+        raise InputError(f"{path} is no CSV file: {error}.") from None
+    if between != ";":
+        return rows
+    return [[*cells[:2], *(cell.replace(",", ".") for cell in cells[2:])] for cells in rows]
+
+
+def _starts(between: str) -> tuple[str, ...]:
+    return tuple(kind + between for kind in KINDS)
+
+
 def _add(numbers: OwnNumbers, kind: str, cells: list[str], where: str) -> None:
     if kind not in KINDS:
         raise InputError(
             f"{where}: a line begins with {', '.join(KINDS)}; got {cells[0].strip()[:40]!r}.",
             hint="for example: key,Action,1,0,1",
         )
+    if kind == "scale" and len(cells) == 2:
+        cells = [kind, "", cells[1]]
     name = cells[1].strip() if len(cells) > 1 else ""
     row = [_number(cell, where) for cell in cells[2:] if cell.strip()]
     if kind != "causal" and not row:
@@ -128,6 +145,7 @@ def _check(numbers: OwnNumbers, path: Path) -> None:
     for kind in ("query", "key"):
         if not numbers.rows[kind]:
             raise InputError(f"{path} has no line that begins with {kind}; at least one is wanted.")
+    _check_words(numbers, path)
     query, key = numbers.rows["query"][0], numbers.rows["key"][0]
     if len(query) != len(key):
         raise InputError(
@@ -137,3 +155,22 @@ def _check(numbers: OwnNumbers, path: Path) -> None:
     values, keys = len(numbers.rows["value"]), len(numbers.rows["key"])
     if values and values != keys:
         raise InputError(f"{path}: each key has one value; got {keys} keys and {values} values.")
+
+
+def _check_words(numbers: OwnNumbers, path: Path) -> None:
+    """Refuse a file whose words are all numbers: the words were most likely left out."""
+    words = [word for kind in ("query", "key", "value") for word in numbers.words[kind]]
+    if all(map(_is_number, words)):
+        raise InputError(
+            f"{path}: behind query, key and value stands a word, and then numbers; the words here "
+            f"are numbers: {', '.join(words[:3])}.",
+            hint="without words, leave their place empty: key,,1,0,1",
+        )
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word.replace("−", "-").replace(",", "."))
+    except ValueError:
+        return False
+    return True

@@ -47,8 +47,9 @@ def make_why(
     progress: Progress | None = None,
 ) -> Why:
     """Explain a prediction of the model: see :func:`clearhead.why`."""
+    given = _given(loaded, token, instead)
     run = run_for(loaded, text, position=position, source=source)
-    chosen, other = _tokens(loaded, run.logits, token, instead)
+    chosen, other = _tokens(loaded, run.logits, *given)
     why = explain(run, chosen, other)
     if effects is False or (effects is None and not fits(run)):
         return why
@@ -88,6 +89,7 @@ def explain(run: PredictionRun, token: int, instead: int | None) -> Why:
         biases=tuple(sorted(split.biases.items(), key=lambda one: -abs(one[1]))),
         layers=_layers(split),
         proof=_proof(split, run, token, instead),
+        fills=loaded.config.head == "masked",
         notes=(*_changes(run.captured), *_notes(loaded, split, _sink(heads, own, source))),
     )
 
@@ -164,25 +166,36 @@ def _proof(split: Split, run: PredictionRun, token: int, instead: int | None) ->
     return WhyProof(split.total, measured, error, split.attention_error)
 
 
+def _given(
+    loaded: Loaded, token: int | str | None, instead: int | str | None
+) -> tuple[int | None, int | None]:
+    """The ids of the tokens that are named, refused before the model runs."""
+    chosen = None if token is None else token_id(loaded, token)
+    other = None if instead is None else token_id(loaded, instead, "instead")
+    if other is not None and other == chosen:
+        raise _same()
+    return chosen, other
+
+
+def _same() -> InputError:
+    return InputError(
+        "token and instead are the same token, so that their difference is 0.",
+        hint="leave instead out to explain the logit itself.",
+    )
+
+
 def _tokens(
-    loaded: Loaded,
-    logits: Float[Tensor, " vocab"],
-    token: int | str | None,
-    instead: int | str | None,
+    loaded: Loaded, logits: Float[Tensor, " vocab"], token: int | None, instead: int | None
 ) -> tuple[int, int | None]:
     """The tokens that are compared: without any, the likeliest and the second."""
     sampled = sampled_logits(loaded, logits)
     best = sampled.topk(min(2, len(sampled))).indices.tolist()
     if token is None and instead is None:
         return best[0], best[1] if len(best) > 1 else None
-    chosen = best[0] if token is None else token_id(loaded, token)
-    other = None if instead is None else token_id(loaded, instead, "instead")
-    if other == chosen:
-        raise InputError(
-            "token and instead are the same token, so that their difference is 0.",
-            hint="leave instead out to explain the logit itself.",
-        )
-    return chosen, other
+    chosen = best[0] if token is None else token
+    if instead == chosen:
+        raise _same()
+    return chosen, instead
 
 
 def _changes(captured: Captured) -> Iterator[str]:

@@ -176,6 +176,7 @@ class Why:
     proof: WhyProof
     notes: tuple[str, ...]
     effects: Effects | None = None  # None: not measured
+    fills: bool = False  # True: the token fills the place of the word; False: it follows the word
 
     @property
     def what(self) -> str:

@@ -41,6 +41,7 @@ from clearhead.visible import visible_text
 FOR, AGAINST = Style(color="#4f74f9"), Style(color="#d9713f")
 WORD, LABEL = 16, 24
 WORDS = 8  # sources that get a bar
+AGAINST_SIGN = " against"
 
 
 def why_parts(why: Why, width: int) -> Iterator[RenderableType]:
@@ -77,12 +78,12 @@ def _bars(why: Why, width: int) -> Iterator[Text]:
     lines += rest(why)
     largest = max([abs(value) for _, value in lines] + [1e-30])
     label = max(WORD, max(len(name) for name, _ in lines))
-    room = max(8, width - label - 18)
+    room = max(8, width - label - 18 - len(AGAINST_SIGN) * any(value < 0 for _, value in lines))
     for name, value in lines:
         line = Text(f"    {padded(name, label)}  {signed(value):>6}  ")
         line.append(bar(abs(value) / largest, room), style=FOR if value > 0 else AGAINST)
         if signed(value).startswith("−"):
-            line.append(" against", style=QUIET)
+            line.append(AGAINST_SIGN, style=QUIET)
         yield line
     total = f"    {padded('sum', label)}  {signed(why.total):>6}"
     yield Text(total, style="bold")

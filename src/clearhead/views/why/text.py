@@ -56,9 +56,23 @@ def headline(why: Why) -> str:
     return f"{question} {said} {plain(why.total)}."
 
 
+def place(why: Why) -> str:
+    """Where the tokens would stand; empty at the end of the text, where everybody expects them."""
+    word = f"“{visible_text(why.mark.text)}”"
+    alike = [mark for mark in why.columns if mark.text == why.mark.text]
+    if len(alike) > 1:
+        word += f" (number {alike.index(why.mark) + 1} of {len(alike)})"
+    if why.fills:
+        return f"in the place of {word}: "
+    ends = why.mark.special or not why.text[why.mark.end :].strip()
+    return "" if ends else f"after {word}: "
+
+
 def prediction(why: Why) -> str:
-    """The probabilities of the tokens that are compared."""
-    said = f"{quoted(why.token)} {percent(why.token.probability)} (rank {why.token.rank})"
+    """The place and the probabilities of the tokens that are compared."""
+    said = (
+        place(why) + f"{quoted(why.token)} {percent(why.token.probability)} (rank {why.token.rank})"
+    )
     if why.instead is None:
         return said
     other = f"{quoted(why.instead)} {percent(why.instead.probability)} (rank {why.instead.rank})"
