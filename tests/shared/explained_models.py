@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 import clearhead as ch
@@ -40,3 +41,17 @@ def shown_why() -> ShownWhy:
 @cache
 def why_of_a_date() -> ShownWhy:
     return ch.why("dates", "2021-", source="3rd of March 2021")
+
+
+def falsify_a_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One weight of each row is not what the model computed."""
+    from clearhead.explain.why import sublayers
+
+    right = sublayers._row_weights
+
+    def wrong(call: Any, row: int) -> Any:
+        weights, keys = right(call, row)
+        weights[2, 1] += 1e-3
+        return weights, keys
+
+    monkeypatch.setattr(sublayers, "_row_weights", wrong)

@@ -12,6 +12,7 @@ import pytest
 
 import clearhead as ch
 from clearhead.explain.make_look import make_look
+from tests.shared.chromium import soon
 from tests.shared.explain_models import decoder
 from tests.studio.heard import TEXT, serving
 from tests.studio.test_in_chromium import opened
@@ -120,6 +121,20 @@ def test_roles_are_measured_from_the_page(tmp_path: Path, monkeypatch: pytest.Mo
             finder.select_option(role)
             chosen = page.evaluate("studio.studio.panes[0].view.headName()")
             assert role in [one["role"] for one in known[chosen]]
+
+
+def test_a_model_begins_with_a_text_that_it_can_read() -> None:
+    with serving(decoder(), ch.load("dates")) as studio, opened(studio, "#model=tiny") as page:
+        field, picker = (page.get_by_label(name, exact=True) for name in ("Text", "Model"))
+        assert field.input_value().startswith("The kids were scared")
+        picker.select_option("dates")
+        soon(page.locator(".headline"), "2021 in the source")
+        assert field.input_value() == "3rd of March 2021"
+        field.fill("May 5, 2020")  # from now on it is the reader's
+        soon(page.locator(".sentence"), "2020")
+        picker.select_option("tiny")
+        page.wait_for_function("studio.studio.panes[0].meta.model === 'tiny'")
+        assert field.input_value() == "May 5, 2020"
 
 
 def test_models_that_only_read_do_not_offer_to_write() -> None:

@@ -58,5 +58,5 @@ def test_waiting_for_the_last_unit() -> None:
     waiting.join(0.02)
     assert not returned
     counters[finished] = 5
-    waiting.join(10)
+    waiting.join(300)
     assert returned == [3]

@@ -19,7 +19,7 @@ from clearhead.explain.why.parts import Why
 from clearhead.explain.why.score import score_why
 from clearhead.text.characters import CharacterTokenizer
 from tests.explain.why.test_make_why import PREDICTING, own_logits
-from tests.shared.explained_models import random_decoder
+from tests.shared.explained_models import falsify_a_weight, random_decoder
 from tests.shared.tiny_models import DECODERS, ENCODER_DECODERS, Tiny, token_ids
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -155,16 +155,7 @@ def test_an_edge_that_is_not_there_any_more_is_not_taken_twice(outer: str) -> No
 def test_a_falsified_weight_is_still_found_while_another_head_is_ablated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from clearhead.explain.why import sublayers
-
-    right = sublayers._row_weights
-
-    def wrong(call: Any, row: int) -> Any:
-        weights, keys = right(call, row)
-        weights[2, 1] += 1e-3
-        return weights, keys
-
-    monkeypatch.setattr(sublayers, "_row_weights", wrong)
+    falsify_a_weight(monkeypatch)
     loaded = random_decoder()
     for source in (None, 3):
         with ch.ablate(loaded, "L1H4", source=source):

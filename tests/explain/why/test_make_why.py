@@ -18,7 +18,7 @@ import clearhead as ch
 from clearhead.checkpoints.load import Loaded
 from clearhead.explain.why.make_why import make_why
 from clearhead.explain.why.parts import Why
-from tests.shared.explained_models import random_decoder
+from tests.shared.explained_models import falsify_a_weight, random_decoder
 from tests.shared.tiny_models import ALL, DECODERS, ENCODER_DECODERS, Tiny, token_ids
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -135,16 +135,7 @@ def test_a_logit_near_zero_is_proved_like_any_other() -> None:
 
 
 def test_a_falsified_record_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    from clearhead.explain.why import sublayers
-
-    right = sublayers._row_weights
-
-    def wrong(call: Any, row: int) -> Any:
-        weights, keys = right(call, row)
-        weights[2, 1] += 1e-3
-        return weights, keys
-
-    monkeypatch.setattr(sublayers, "_row_weights", wrong)
+    falsify_a_weight(monkeypatch)
     assert not explained(random_decoder(), token=13).proof.exact
 
 

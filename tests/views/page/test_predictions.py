@@ -23,7 +23,13 @@ from clearhead.generation.settings import Settings
 from clearhead.text.characters import CharacterTokenizer
 from clearhead.views.page import predictions as page_predictions
 from clearhead.views.page.blocks import Blocks
-from clearhead.views.page.predictions import add_predictions, byte_planes, kept_logits, named
+from clearhead.views.page.predictions import (
+    TEMPERATURES,
+    add_predictions,
+    byte_planes,
+    kept_logits,
+    named,
+)
 from clearhead.views.shown import ShownLook
 from tests.shared.chromium import page_at
 from tests.shared.explained_models import random_decoder
@@ -285,6 +291,17 @@ def test_the_file_holds_the_logits_exactly() -> None:
         logits = own_logits(position)
         assert held[position] == pytest.approx(logits[ranked(logits)].numpy(), rel=1e-5)
     assert "holds the 200 likeliest tokens" in meta["note"]
+
+
+def test_sums_at_every_temperature_are_those_of_each_alone() -> None:
+    logits = 9 * torch.randn(3, 307)
+    kept = kept_logits(logits, [5, -1, 7], 11)
+    shifted = logits.scatter(1, kept.ids, -torch.inf) - logits.amax(1, keepdim=True)
+    alone = [(shifted / one).double().exp().sum(1) for one in TEMPERATURES]
+    torch.testing.assert_close(kept.rests, torch.stack(alone, 1), rtol=1e-6, atol=0)
+    others = [place for place, one in enumerate(TEMPERATURES) if one != 1.0]  # 1 is not shifted
+    exact = torch.stack(alone, 1)[:, others]
+    torch.testing.assert_close(kept.rests[:, others], exact, rtol=1e-13, atol=0)
 
 
 def test_sums_over_the_others_at_each_temperature() -> None:

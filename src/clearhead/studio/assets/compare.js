@@ -47,7 +47,8 @@ class Comparison {
       this.element.dataset.ready = "true";
       return;
     }
-    const link = (name) => make("button", { class: "head-link", onclick: () => this.choose(name) }, name);
+    const known = (name) => this.studio.panes.some(({ view }) => view?.headNamed(name));
+    const link = (name) => (known(name) ? make("button", { class: "head-link", onclick: () => this.choose(name) }, name) : name);
     const table = (title, names, rows) => make("div", {}, make("h3", {}, title), make("table", { class: "parts-live" }, make("thead", {}, make("tr", {}, ...names.map((name) => make("th", { scope: "col" }, name)))), make("tbody", {}, ...rows)));
     const row = (...cells) => make("tr", {}, ...cells.map((cell) => make("td", { class: typeof cell === "number" ? "number" : "" }, typeof cell === "number" ? two(cell) : cell)));
     this.element.replaceChildren(

@@ -1,5 +1,6 @@
 // One side of the page: a text, a model, and the look at it, anew after every pause in typing.
 
+const FIRST_TEXTS = { dates: "3rd of March 2021" }; // of models that do not read English
 const PAUSE = 150; // milliseconds without a key
 const SLOW = 1000; // milliseconds after which the page says what it waits for
 const NO_TEXT = /[\0-\x08\x0e-\x1a\x1c-\x1f]/; // signs that no text has
@@ -12,6 +13,7 @@ class Pane {
     Object.assign(this, { studio, number, kept: viewState(start), view: null, asked: null });
     this.model = start.model ?? "";
     this.field = make("textarea", { class: "text", rows: 2, spellcheck: "false", dir: "auto", "aria-label": number ? "Second text" : "Text", placeholder: "Type a text …", oninput: () => this.typed() });
+    this.untouched = start.text === undefined; // nobody has chosen a text
     this.field.value = start.text ?? studio.firstText;
     this.models = new ModelPicker(this, number ? "Second model" : "Model");
     this.status = make("p", { class: "status quiet", role: "status" });
@@ -46,6 +48,7 @@ class Pane {
 
   setText(text) {
     this.field.value = text;
+    this.untouched = false;
     this.kept = { pool: this.kept.pool, hiding: this.kept.hiding, logarithmic: this.kept.logarithmic };
     this.why.close();
     this.writer.clear();
@@ -53,7 +56,14 @@ class Pane {
     this.look();
   }
 
+  // A first text that the model can read.
+  suggest() {
+    if (this.untouched) this.field.value = FIRST_TEXTS[this.model] ?? this.studio.firstText;
+    this.fit();
+  }
+
   typed() {
+    this.untouched = false;
     this.fit();
     this.typedAt = performance.now();
     this.writer.clear();
@@ -101,6 +111,7 @@ class Pane {
   useModel(name) {
     this.model = name;
     this.models.picker.value = name;
+    this.suggest();
     this.studio.line.textContent = "";
     this.writer.clear();
     this.writer.allow();

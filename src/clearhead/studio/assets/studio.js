@@ -44,6 +44,7 @@ class Studio {
   example({ text, why }, word) {
     const pane = this.panes[0];
     pane.kept = {};
+    pane.untouched = false;
     pane.field.value = text;
     pane.writer.clear();
     pane.why.close();
@@ -89,6 +90,7 @@ class Studio {
     this.models(() => {
       for (const pane of this.panes) {
         pane.models.begin(this.firstModel);
+        pane.suggest();
         pane.look(() => pane.why.open());
         pane.askRoles(false);
       }

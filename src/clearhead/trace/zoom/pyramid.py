@@ -21,7 +21,7 @@ from clearhead.trace.zoom.pooling import PENDING, pooled_cells
 
 MOST_CELLS = 4096  # on a side of the lowest level
 QUICK = 3  # the highest level whose tiles are always computed on demand
-STEP_WEIGHTS = 1 << 23  # that one step computes: who waits for a tile does not wait long for it
+STEP_WEIGHTS = 1 << 22  # that one step computes: who waits for a tile does not wait long for it
 
 
 @dataclass(frozen=True)

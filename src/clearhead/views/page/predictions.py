@@ -189,10 +189,30 @@ def _masses(
     temperatures: tuple[float, ...],
 ) -> Float[Tensor, "rows temperature"]:
     """Σ exp(x − largest x) over the other tokens, where x are the logits at a temperature."""
+    sums: dict[float, Tensor] = {}
+    if 1.0 in temperatures:
+        sums[1.0] = (others.double() - largest.double()).exp_().sum(1)
     shifted = others - largest  # in float32, as with_temperature shifts; but it leaves 1 alone
-    exact = others.double() - largest.double()
-    scaled = (exact if one == 1.0 else (shifted / one).double() for one in temperatures)
-    return torch.stack([numbers.exp().sum(1) for numbers in scaled], 1)
+    for one in sorted(set(temperatures) - {1.0}, reverse=True):
+        if one not in sums:
+            sums |= _halved(shifted, one, temperatures) | sums
+    return torch.stack([sums[one] for one in temperatures], 1)
+
+
+def _halved(
+    shifted: Float[Tensor, "rows vocab"], temperature: float, wanted: tuple[float, ...]
+) -> dict[float, Float[Tensor, " rows"]]:
+    """The sums at a temperature, its half, the half of that …, as long as they are wanted.
+
+    What is divided by half the temperature is twice as large, and exp(2x) is exp(x)².
+    """
+    powers, sums = (shifted / temperature).double().exp_(), {}
+    while temperature in wanted:
+        sums[temperature] = powers.sum(1)
+        temperature /= 2
+        if temperature in wanted:
+            powers.square_()
+    return sums
 
 
 def _add_lens(blocks: Blocks, lens: Lens, cut: bool) -> dict[str, Any]:
