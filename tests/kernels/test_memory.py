@@ -158,3 +158,17 @@ def test_loads_stay_where_they_are() -> None:
         memory.store_ints(target, vectors.add_ints(first, memory.load_ints(source)))
 
     assert (loads_of(free), loads_of(ordered)) == (1, 2)
+
+
+def test_an_early_fetch_asks_and_changes_nothing() -> None:
+    def early(source: int, target: int) -> None:
+        memory.fetch_early(0)  # an address that nobody may read
+        memory.fetch_early(source + 8192)
+        memory.store_ints(target, memory.load_ints(source))
+
+    compiled = numba.njit("void(int64, int64)")(early)
+    (code,) = compiled.inspect_llvm().values()
+    assert len(re.findall(r"call void @llvm\.prefetch", code)) >= 2
+    numbers, copy = np.arange(16, dtype=np.int32), np.zeros(16, dtype=np.int32)
+    compiled(numbers.ctypes.data, copy.ctypes.data)
+    assert copy.tolist() == numbers.tolist()

@@ -184,6 +184,14 @@ def keep_order(builder: Any) -> None:
     builder.asm(nothing, "", "~{memory}", [], side_effect=True)
 
 
+@operation(types.void, address)
+def fetch_early(builder: Any, where: Any) -> None:
+    """Ask for the line of memory at an address that will be read soon; there need be none."""
+    read, near, data = INT(0), INT(3), INT(1)
+    place = pointer(builder, where, BYTE)
+    intrinsic_call(builder, "llvm.prefetch.p0i8", ir.VoidType(), place, read, near, data)
+
+
 # Between threads.
 @operation(types.int64, address)
 def add_one(builder: Any, where: Any) -> Any:
