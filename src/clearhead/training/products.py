@@ -18,7 +18,7 @@ import torch
 @contextmanager
 def quick_products() -> Iterator[None]:
     """Inside, float32 products run in oneDNN if that is quicker and as exact."""
-    matmul = torch.backends.mkldnn.matmul
+    matmul = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     if not onednn_is_quicker() or not torch.backends.mkldnn.enabled:
         yield
         return
