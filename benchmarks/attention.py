@@ -10,6 +10,7 @@ import json
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -121,6 +122,39 @@ def fused(lengths: list[int], *, grad: bool) -> str:
         "faster than plain",
     ]
     return table(header, rows)
+
+
+def by_processor(lengths: list[int], rounds: int = 7) -> str:
+    """Forward and backward by the processor's time of one thread, in turns with SDPA.
+
+    That holds beside other programs, too.
+    """
+    torch.set_num_threads(1)
+    rows = []
+    for length in lengths:
+        inputs, cells = tensors(length, grad=True), [f"{length:,}"]
+        for causal in (False, True):
+            works = [
+                partial(backward, work, inputs, is_causal=causal)
+                if work is SDPA
+                else partial(backward, work, inputs, causal=causal)
+                for work in (SDPA, ch.attention)
+            ]
+            repeats = max(1, (1024 // length) ** 2)
+            took = [[thread_seconds(work, repeats) for work in works] for _ in range(rounds + 1)]
+            theirs, ours = map(statistics.median, zip(*took[1:], strict=True))
+            cells += [seconds(ours), f"{ours / theirs:.2f}"]
+        rows.append(cells)
+        print(cells, file=sys.stderr, flush=True)
+    return table(["tokens", "ours", "time / SDPA's", "ours, causal", "time / SDPA's"], rows)
+
+
+def thread_seconds(work: Callable[[], object], repeats: int) -> float:
+    """The processor's time of this thread for one of several calls."""
+    began = time.thread_time()
+    for _ in range(repeats):
+        work()
+    return (time.thread_time() - began) / repeats
 
 
 # batch, heads, kv_heads, tokens, width; and what is given beside causal=True
@@ -313,6 +347,9 @@ def main() -> None:
     works: dict[str, Callable[[], str]] = {
         "Forward": partial(fused, lengths, grad=False),
         "Forward and backward": partial(fused, [64, 128, 256, *lengths[1:5]], grad=True),
+        "Forward and backward, processor time of one thread": partial(
+            by_processor, [256, 512, 1024, 2048, 4096]
+        ),
         "Forward and backward, other sizes": trained,
         "The module with its projections": partial(modules, lengths[:4]),
         "Value width 32, key width 64": partial(narrow_values, [256, 512, 1024, 2048]),

@@ -28,7 +28,7 @@ def test_products_stay_exact() -> None:
 @pytest.mark.parametrize("quick", [True, False])
 def test_the_setting_is_put_back(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "onednn_is_quicker", lambda: quick)
-    matmul = torch.backends.mkldnn.matmul
+    matmul = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     before = matmul.fp32_precision
     with pytest.raises(ZeroDivisionError), quick_products():
         assert (matmul.fp32_precision == "bf16") is quick
@@ -45,7 +45,7 @@ def test_processors_that_would_round_are_left_alone(monkeypatch: pytest.MonkeyPa
 def test_runs_in_two_threads_put_it_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that began first may end first."""
     monkeypatch.setattr(products, "onednn_is_quicker", lambda: True)
-    matmul = torch.backends.mkldnn.matmul
+    matmul = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     before = matmul.fp32_precision
     first, second = quick_products(), quick_products()
     first.__enter__()

@@ -35,7 +35,7 @@ def quick_products() -> Iterator[None]:
 
 def _begin() -> None:
     global _inside, _before
-    matmul = torch.backends.mkldnn.matmul
+    matmul = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     with _lock:
         _inside += 1
         if _inside == 1:
@@ -47,7 +47,7 @@ def _end() -> None:
     with _lock:
         _inside -= 1
         if _inside == 0:
-            torch.backends.mkldnn.matmul.fp32_precision = _before
+            torch.backends.mkldnn.matmul.fp32_precision = _before  # type: ignore[attr-defined]
 
 
 def onednn_is_quicker() -> bool:

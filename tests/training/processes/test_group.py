@@ -24,6 +24,7 @@ OPTIONS = (
     "--tokenizer", "characters", "--steps", "10", "--set", "model=16", "--set", "layers=2",
     "--set", "heads=2", "--set", "feed_forward=24", "--set", "context=16",
     "--set", "batch_tokens=512", "--set", "validate_every=5", "--set", "accumulation=2",
+    "--set", "precision=float32",  # Muon in bfloat16 makes rounding differences larger
     "--device", "cpu",
 )  # fmt: skip
 PATIENCE = 600.0  # seconds, on a busy machine
