@@ -21,14 +21,14 @@ from clearhead.trace.watching.code_names import (
     names_in_attributes,
     names_in_code,
 )
-from clearhead.trace.watching.resting_hooks import (
+from clearhead.trace.watching.hooks.resting_hooks import (
     SOURCES,
     Resting,
     RestingHooks,
     may_get_sources,
 )
-from clearhead.trace.watching.watch_hook import WatchHook
-from clearhead.trace.watching.wrapped_forward import WrappedForward
+from clearhead.trace.watching.hooks.watch_hook import WatchHook
+from clearhead.trace.watching.hooks.wrapped_forward import WrappedForward
 
 _ATTENTION = re.compile(r"atten|attn", re.IGNORECASE)
 # multihead_attn is what nn.TransformerDecoderLayer calls its attention to the memory.
@@ -304,10 +304,11 @@ class ModuleStack:
         """A module ends of which steps were understood: from now on the door runs its hooks, and
         the frame around it is the innermost one then."""
         usual, hooks = self._may_rest[path]
+        kind: Any = type(hooks.module)
         usual.understood = False  # asked once
         outer = running[-2] if len(running) > 1 else None
         stays = outer is not None and outer.owner is self and outer.at is outer
-        if stays and hooks.handles and (usual.cross or not may_get_sources(type(hooks.module))):
+        if stays and hooks.handles and (usual.cross or not may_get_sources(kind)):
             usual.at = outer
             self._resting.add(hooks)
 

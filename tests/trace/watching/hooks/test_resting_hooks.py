@@ -13,8 +13,8 @@ import torch
 import transformers
 from torch import nn
 
-from clearhead.trace.watching import resting_hooks
-from clearhead.trace.watching.resting_hooks import may_get_sources
+from clearhead.trace.watching.hooks import resting_hooks
+from clearhead.trace.watching.hooks.resting_hooks import may_get_sources
 from clearhead.trace.watching.watch import watch
 from tests.trace.watching.waiting.test_inbox import llama, steps
 
