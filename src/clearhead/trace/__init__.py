@@ -8,7 +8,7 @@ Any weight is computed again from it. The order in which to read the modules:
 ``record``, ``chunks``                          the record of one layer, and what calls add to it
 ``row_rules``, ``row_joins``                    its masks and biases as rules, linear in tokens
 ``spill``                                       storage in memory, beyond a limit on the disk
-``seen``, ``head_name``                         all records of a run; heads by name: ``L16H5``
+``seen``, ``head_name``, ``missed``             all records of a run; ``L16H5``; what is not there
 ``passage``, ``labels``, ``selection``          tokens as names of rows and columns; selecting them
 ``exact``                                       any block of one head, computed again
 ``head_view``, ``pooled_map``, ``top_key``      the views: rows, tiles, maps, the largest weights

@@ -118,5 +118,12 @@ KNOWN: dict[str, Spec] = {
         layers="two",
         seed=111822783,
     ),
+    "a step after a prompt whose weights are kept as they came: it had another scale": Spec(
+        softmax="exp2/sum",
+        pattern="causal + left padding",
+        hidden_by="finfo.min",
+        cache="cat",
+        seed=745505657,
+    ),
 }
 """By cause, the simplest attention that had it."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -165,3 +166,37 @@ class Stepwise(nn.Module):
         query, key = query[:, None], key[:, None]
         output: Tensor = nn.functional.scaled_dot_product_attention(query, key, key)
         return output.squeeze(1)
+
+
+class Warmer(nn.Module):
+    """Attention with a cache whose scale may change from call to call, as with temperatures."""
+
+    def __init__(self, fused: bool) -> None:
+        super().__init__()
+        self.fused, self.scale = fused, 0.5
+        self.keys = torch.zeros(1, 2, 0, 3)
+
+    def forward(self, states: Tensor) -> Tensor:
+        self.keys = torch.cat([self.keys, states], dim=2)
+        hidden = torch.full((states.shape[2], self.keys.shape[2]), -torch.inf)
+        hidden = hidden.triu(self.keys.shape[2] - states.shape[2] + 1)
+        if self.fused:
+            return nn.functional.scaled_dot_product_attention(
+                states, self.keys, self.keys, attn_mask=hidden, scale=self.scale
+            )
+        scores = states @ self.keys.mT * self.scale + hidden
+        return torch.softmax(scores, dim=-1) @ self.keys
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_call_with_another_scale_is_a_run_of_its_own(fused: bool) -> None:
+    torch.manual_seed(0)
+    model = Warmer(fused)
+    with watch(model) as seen:
+        for scale, rows in ((0.5, 4), (0.5, 1), (2.0, 1), (2.0, 1)):
+            model.scale = scale
+            model(torch.randn(1, 2, rows, 3))
+    assert [run.layers[0].queries for run in seen.runs] == [5, 2] and seen.missed == ""
+    assert all(run.verify().exact for run in seen.runs)
+    weights = torch.softmax(model.keys[0, 1, -1] @ model.keys[0, 1].T * 2.0, dim=-1)
+    assert torch.allclose(seen["L0H1"].row(-1), weights, atol=1e-6)

@@ -21,6 +21,7 @@ from clearhead.trace.watching.watchers import (
     notify,
     observe,
     remove_watcher,
+    unread_by,
     watchers,
 )
 
@@ -70,6 +71,20 @@ def test_calls_go_to_open_watchers_or_to_the_outer_door() -> None:
     assert len(spy.calls) == 1 and watchers() == ()
     remove_watcher(spy)
     assert not is_watching()
+
+
+def test_arguments_that_nobody_thought_of_are_not_put_down_unread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spy = Spy()
+    add_watcher(spy)
+    monkeypatch.setattr(spy, "takes", lambda function, args, kwargs: kwargs["way"])
+    assert unread_by(call, (), {"way": 2}) == (spy, 2)
+    assert unread_by(call, (), {}) == (None, 0)
+    with collecting():
+        assert unread_by(call, (), {"way": 2}) == (None, 0)
+    remove_watcher(spy)
+    assert unread_by(call, (), {"way": 2}) == (None, 0)
 
 
 def test_whatever_fails_in_an_observer_becomes_a_reason() -> None:

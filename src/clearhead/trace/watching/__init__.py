@@ -9,7 +9,7 @@ The order in which to read the modules:
 ``doors/``                         the places at which calls are observed
 ``axis_digits``                    where the axes of a product go when it is reshaped and permuted
 ``module_stack``, ``code_names``   the modules that run right now; what their code may call
-``wrapped_forward``                around a module where a hook would change what it computes
+``hooks/``                         how a watch hears that a module runs, and when it need not
 ``coverage``                       what attention ran, and which of it was kept
 ``waiting/``                       calls and steps wait, and are read and recorded many at a time
 ``recorder``, ``watched``          hears of observed calls; the result that ``watch`` yields

@@ -21,14 +21,14 @@ from clearhead.trace.watching.code_names import (
     names_in_attributes,
     names_in_code,
 )
-from clearhead.trace.watching.resting_hooks import (
+from clearhead.trace.watching.hooks.resting_hooks import (
     SOURCES,
     Resting,
     RestingHooks,
     may_get_sources,
 )
-from clearhead.trace.watching.watch_hook import WatchHook
-from clearhead.trace.watching.wrapped_forward import WrappedForward
+from clearhead.trace.watching.hooks.watch_hook import WatchHook
+from clearhead.trace.watching.hooks.wrapped_forward import WrappedForward
 
 _ATTENTION = re.compile(r"atten|attn", re.IGNORECASE)
 # multihead_attn is what nn.TransformerDecoderLayer calls its attention to the memory.
@@ -149,6 +149,7 @@ class ModuleStack:
         self._whole = whole
         self._handles: list[RemovableHandle | WrappedForward] = []
         self._resting = RestingHooks()
+        self._may_rest: dict[str, tuple[Frame, Resting]] = {}  # by path
         self._hookless = [
             path for path, module in modules if isinstance(module, nn.TransformerEncoderLayer)
         ]  # a hook on any of their modules would make them leave their fast path
@@ -198,6 +199,9 @@ class ModuleStack:
             handle.remove()
         self._handles.clear()
         self._resting.forget()
+        for usual, _ in self._may_rest.values():
+            usual.at = None  # itself: a cycle would keep the model
+        self._may_rest.clear()
         # The recorder holds this stack: a reference cycle would keep records.
         self._entered, self._begin = _ignore, None
         self._is_here, self._elsewhere = _nowhere, _ignore
@@ -230,8 +234,6 @@ class ModuleStack:
         # A module that does nothing but attend through an interface runs in every step.
         often = attention and not steps and not reads_ids and observer is None
         usual = Frame(path, module, attention, is_cross, self)  # nothing in it is of one call
-        usual.at = usual
-        own: list[RemovableHandle] = []
 
         def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             try:
@@ -273,22 +275,11 @@ class ModuleStack:
             if running and running[-1] is usual:
                 _FRAMES.set(running[:-1])
                 if usual.understood and usual.at is usual:
-                    rest(running)
+                    self._rest(path, running)
             elif running and running[-1].module is module and running[-1].owner is self:
                 self._leave(running[-1])
             else:
                 self._leave_late(module)
-
-        def rest(running: tuple[Frame, ...]) -> None:
-            """The door runs the hooks from now on; the frame around is the innermost then."""
-            outer = running[-2] if len(running) > 1 else None
-            known = outer is not None and outer.owner is self and outer.at is outer
-            usual.understood = False  # asked once
-            if known and often and (is_cross or not may_get_sources(type(module))):
-                usual.at = outer
-                self._resting.add(Resting(module, enter, leave))
-                for handle in own:
-                    handle.remove()
 
         def leave_whole(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
             if observer is not None and self._is_here():
@@ -301,11 +292,25 @@ class ModuleStack:
         begins, ends = WatchHook(enter), WatchHook(leave if observer is None else leave_whole)
         begins.stack = ends.stack = self  # by which others know that they change nothing
         whole = observer is not None
-        own += [
+        handles = [
             module.register_forward_pre_hook(begins, with_kwargs=True),
             module.register_forward_hook(ends, always_call=True, with_kwargs=whole),
         ]
-        self._handles += own
+        self._handles += handles
+        usual.at = usual
+        self._may_rest[path] = usual, Resting(module, enter, leave, handles if often else ())
+
+    def _rest(self, path: str, running: tuple[Frame, ...]) -> None:
+        """A module ends of which steps were understood: from now on the door runs its hooks, and
+        the frame around it is the innermost one then."""
+        usual, hooks = self._may_rest[path]
+        kind: Any = type(hooks.module)
+        usual.understood = False  # asked once
+        outer = running[-2] if len(running) > 1 else None
+        stays = outer is not None and outer.owner is self and outer.at is outer
+        if stays and hooks.handles and (usual.cross or not may_get_sources(kind)):
+            usual.at = outer
+            self._resting.add(hooks)
 
 
 def _ignore(*_: Any) -> None:

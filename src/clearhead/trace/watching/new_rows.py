@@ -36,6 +36,8 @@ class NewRows:
     forward: int  # the number of the model's forward in which the call ran
     value_probe: Float[Tensor, "batch kv_head key probe"] | None = None
     output_probe: Float[Tensor, "batch head query probe"] | None = None
+    scale: float | None = None
+    softcap: float | None = None
 
     @property
     def past(self) -> int:
@@ -115,6 +117,8 @@ def new_rows(
         forward,
         value_probe=project(value) if proven and value is not None else None,
         output_probe=project(output) if proven and output is not None else None,
+        scale=observed.scale,
+        softcap=observed.softcap,
     )
 
 

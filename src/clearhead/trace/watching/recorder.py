@@ -23,12 +23,12 @@ from clearhead.trace.watching.layer_filter import LayerFilter
 from clearhead.trace.watching.layer_names import LayerNames
 from clearhead.trace.watching.module_stack import Frame, ModuleStack
 from clearhead.trace.watching.observed_call import ObservedCall
-from clearhead.trace.watching.output_check import compared
 from clearhead.trace.watching.record_writer import Prepared, RecordWriter
 from clearhead.trace.watching.runs import Runs
 from clearhead.trace.watching.sample_check import checked, spelled_out
 from clearhead.trace.watching.waiting.bare_step import BareStep, Known
 from clearhead.trace.watching.waiting.inbox import Inbox, Letter
+from clearhead.trace.watching.waiting.output_check import compared
 from clearhead.trace.watching.waiting.step_buffer import (
     Joiner,
     Step,

@@ -158,8 +158,6 @@ def spelled_out(observed: ObservedCall) -> ObservedCall | str:
         observed,
         query=wide.new_zeros(()).expand(*weights.shape[:3], key.shape[3]),
         key=key[:, :, : weights.shape[3]],
-        scale=1.0,
-        softcap=None,
         sinks=None,
         logsum=torch.where(sums > 0, sums.log(), 0.0),
         mask=None,

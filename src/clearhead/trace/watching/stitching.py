@@ -7,6 +7,7 @@ shares the module (a second call within one forward), or it begins a new run.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -33,13 +34,21 @@ class GrowingRecord:
         self.last_key = rows.key[:, :, -1].clone()
 
     def fits(self, rows: NewRows) -> bool:
-        """True if the call has the shape and dtype of this record."""
+        """True if the call has the shape, dtype, scale and softcap of this record."""
+        facts = self.record.facts
+        if rows.scale is not None and not math.isclose(rows.scale, facts.scale, rel_tol=SAME):
+            return False
+        if rows.scale is not None and rows.softcap != facts.softcap:
+            return False
         batch_and_heads = (rows.query.shape[:2], rows.key.shape[:2], rows.key.shape[3])
         return rows.key.dtype == self.last_key.dtype and batch_and_heads == (
             self.record.shape[:2],
             self.last_key.shape[:2],
             self.last_key.shape[2],
         )
+
+
+SAME = 1e-7  # scales that differ by less are equal but for rounding
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,10 @@ def unread_by(
     if len(found) != 1 or _COLLECTED.get() is not None or BUSY.get() or COMPUTING.get():
         return None, 0
     watcher = found[0]
-    way = watcher.takes(function, args, kwargs) if watcher.open else 0
+    try:
+        way = watcher.takes(function, args, kwargs) if watcher.open else 0
+    except Exception:  # arguments that nobody thought of: the call is described as any other
+        way = 0
     return (watcher, way) if way else (None, 0)
 
 

@@ -15,6 +15,7 @@ context. There are eight, and one that only counts:
 ``windows``                              Longformer's attention, and that of LED's encoder
 ``unfused`` (a folder)                   matmul, softmax, matmul, written in the model's own code
 ``happened``                             counts what ran, so that what was missed can be named
+``passing_by``                           how a step of a known layer passes the kernels' functions
 =======================================  =====================================================
 
 Nothing here is public.

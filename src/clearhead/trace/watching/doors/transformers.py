@@ -19,8 +19,8 @@ from clearhead.errors import InputError
 from clearhead.trace.watching.doors.passing_by import pass_by_hooks
 from clearhead.trace.watching.doors.unfused.following import follow_steps, is_followed, steps_paused
 from clearhead.trace.watching.doors.unfused.scored_call import narrowest
+from clearhead.trace.watching.hooks.resting_hooks import entered
 from clearhead.trace.watching.observed_call import ObservedCall
-from clearhead.trace.watching.resting_hooks import entered
 from clearhead.trace.watching.sample_check import checked
 from clearhead.trace.watching.watchers import (
     ALONE,

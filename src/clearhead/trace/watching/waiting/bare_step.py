@@ -136,6 +136,8 @@ def alone_step(
         if not as_before or weights._version or weights.size(3) != key.size(2):
             raise TypeError("its function returned other weights than before")
     place = known.place
+    if output.requires_grad:
+        output = output.detach()
     parts = (
         *(place, place.owner.forward, known.scale),  # type: ignore[attr-defined]
         *(query, key, value, output.clone()),  # models may write to outputs at once

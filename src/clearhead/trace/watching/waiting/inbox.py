@@ -91,8 +91,8 @@ class Inbox:
             return COLLECTED
         if not (query.is_cpu and key.is_cpu and value.is_cpu and may_pass()):
             return COLLECTED
-        plain = type(key) is Tensor and not (known.fused and kwargs.get("dropout"))
-        return ALONE if plain else COLLECTED
+        plain = type(query) is Tensor and type(key) is Tensor and type(value) is Tensor
+        return COLLECTED if not plain or (known.fused and kwargs.get("dropout")) else ALONE
 
     def put_alone(self, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Put down a call of which nobody saw what ran inside."""

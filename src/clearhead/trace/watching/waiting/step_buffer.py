@@ -128,13 +128,9 @@ class StepBuffer:
         if mask is not None and mask.shape[2:] != (1, keys):
             return False
         if isinstance(before, BareStep):
-            alike = (step.weights is None) == (
-                before.weights is None
-            ) and step.alone == before.alone
-            alike = alike and step.scale == before.scale and _alike(mask, before.mask)
-        else:
-            alike = _alike_but_for_keys(step.call(), before)
-        if not alike:
+            if not _alike_bare(step, before):
+                return False
+        elif not _alike_but_for_keys(step.call(), before):
             return False
         known = Step(last.place, step, False, step.forward, (), keys)
         self.steps.append(known)
@@ -291,6 +287,13 @@ def _alike_but_for_keys(call: ObservedCall, before: ObservedCall) -> bool:
         return False
     same = call.softcap == before.softcap and call.dtype == before.dtype
     return same and _alike(call.mask, before.mask) and _alike(call.sinks, before.sinks)
+
+
+def _alike_bare(step: BareStep, before: BareStep) -> bool:
+    """The same of two bare steps of a layer."""
+    if (step.weights is None) != (before.weights is None) or step.alone != before.alone:
+        return False
+    return step.scale == before.scale and _alike(step.mask, before.mask)
 
 
 def _alike(one: Tensor | None, other: Tensor | None) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextvars
+import gc
 import threading
+import weakref
 from typing import Any
 
 import pytest
@@ -11,8 +13,8 @@ import torch
 import transformers
 from torch import nn
 
-from clearhead.trace.watching import resting_hooks
-from clearhead.trace.watching.resting_hooks import may_get_sources
+from clearhead.trace.watching.hooks import resting_hooks
+from clearhead.trace.watching.hooks.resting_hooks import may_get_sources
 from clearhead.trace.watching.watch import watch
 from tests.trace.watching.waiting.test_inbox import llama, steps
 
@@ -41,6 +43,21 @@ def test_they_rest_until_the_watch_ends(attention: str) -> None:
     assert hooks_of(model) == 0 and not resting_hooks._RESTING
     assert [len(run.layers) for run in seen.runs] == [2, 2] and seen.missed == ""
     assert all(run.verify().exact for run in seen.runs)
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_a_model_is_freed_at_once_after_its_watch(attention: str) -> None:
+    model = llama(attention)
+    known = weakref.ref(model)
+    gc.collect()
+    gc.disable()
+    try:
+        with watch(model) as seen:
+            steps(model)
+        del model
+        assert known() is None and seen.verify().exact
+    finally:
+        gc.enable()
 
 
 def test_a_thread_that_is_not_watched_is_named() -> None:

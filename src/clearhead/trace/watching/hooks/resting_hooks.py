@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 SOURCES = frozenset(("key_value_states", "encoder_hidden_states", "context", "memory"))
 _RESTING: dict[int, list[Resting]] = {}  # by module, of all watches
@@ -24,9 +25,14 @@ class Resting:
     """The hooks of one module that rest, in one watch."""
 
     def __init__(
-        self, module: nn.Module, enter: Callable[..., None], leave: Callable[..., None]
+        self,
+        module: nn.Module,
+        enter: Callable[..., None],
+        leave: Callable[..., None],
+        handles: Sequence[RemovableHandle],
     ) -> None:
         self.module, self.enter, self.leave = module, enter, leave
+        self.handles = handles
 
 
 class RestingHooks:
@@ -37,6 +43,8 @@ class RestingHooks:
 
     def add(self, hooks: Resting) -> None:
         """From now on the door runs these hooks."""
+        for handle in hooks.handles:
+            handle.remove()
         self._known.append(hooks)
         _RESTING.setdefault(id(hooks.module), []).append(hooks)
 

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 import clearhead as ch
+from clearhead.trace.watching.hooks.watch_hook import IdleHook, WatchHook
 from clearhead.trace.watching.watch import watch
-from clearhead.trace.watching.watch_hook import IdleHook, WatchHook
 from tests.trace.watching.waiting.test_inbox import llama, steps
 
 

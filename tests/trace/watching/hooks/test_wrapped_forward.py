@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from clearhead.trace.watching.wrapped_forward import WrappedForward
+from clearhead.trace.watching.hooks.wrapped_forward import WrappedForward
 
 
 def test_a_wrapped_module_runs_as_it_is_and_is_left_as_it_was() -> None:

@@ -8,8 +8,8 @@ import torch
 from clearhead.attention.call import CAUSAL
 from clearhead.trace.watching.log_sum_exp import plain_sums
 from clearhead.trace.watching.observed_call import ObservedCall
-from clearhead.trace.watching.output_check import compared
 from clearhead.trace.watching.sample_check import formula_weights
+from clearhead.trace.watching.waiting.output_check import compared
 
 
 def steps(queries: int = 5, keys: int = 11, masked: bool = False) -> ObservedCall:
