@@ -41,7 +41,7 @@ from clearhead.visible import visible_text
 FOR, AGAINST = Style(color="#4f74f9"), Style(color="#d9713f")
 WORD, LABEL = 16, 24
 WORDS = 8  # sources that get a bar
-SOURCE, LEAST_SOURCE = 22, 13  # columns of what a head looks at
+SOURCE, LEAST_SOURCE = 22, 9  # columns of what a head looks at
 REST_OF_LINE = 34  # columns of a head's line beside that
 AGAINST_SIGN = " against"
 
