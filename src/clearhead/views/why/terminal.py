@@ -124,7 +124,7 @@ def _grid(why: Why, width: int) -> Iterator[Text]:
     names, grid = why.grid()
     largest = float(np.nanmax(np.abs(grid))) if grid.size else 0.0
     most = max(1, (width - 10) // 2)
-    yield Text("  All heads: + for it, − against it; the stronger, the darker", style="bold")
+    yield Text("  All heads: + for it, − against it; the fuller, the stronger", style="bold")
     for start in range(0, len(names), most):
         part = range(start, min(len(names), start + most))
         yield Text(f"    {names[part[0]]} … {names[part[-1]]}", style=QUIET)
