@@ -31,12 +31,11 @@ class SectionedCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            if "unexpected extra argument" in error.message and _takes_one_text(self):
-                error.message += (
-                    "\nHint: a text of several words stands in quotation marks: "
-                    f'{ctx.command_path} "several words"'
-                )
-            raise
+            if "unexpected extra argument" not in error.message or not _takes_one_text(self):
+                raise
+            command = f'{ctx.command_path} "several words"'
+            hint = f"a text of several words stands in quotation marks: {command}"
+            raise click.UsageError(f"{error.message}\nHint: {hint}", ctx=error.ctx) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one list of options for each section that has any."""

@@ -62,7 +62,9 @@ def _check(path: Path) -> None:
     if str(path) == "-":
         return
     if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"--html: a page ends in .html; got {path}.", hint=f"--html {path}.html")
+        raise InputError(
+            f"--html: a page ends in .html; got {path}.", hint=f"--html {path.stem or 'learn'}.html"
+        )
     if path.is_dir():
         raise InputError(f"--html: {path} is a folder; a file is wanted.")
     if not path.resolve().parent.is_dir():

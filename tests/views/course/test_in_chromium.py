@@ -589,6 +589,22 @@ def test_a_figure_as_svg_holds_its_numbers(page: Any, id: str, tmp_path: Path) -
     assert shown in re.findall(r">([^<]+)</text>", drawn)
 
 
+@pytest.mark.parametrize("width", [400, 1280])
+def test_a_picture_names_its_columns_at_every_width(page: Any, tmp_path: Path, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    try:
+        chapter = at(page, "one-query")
+        with page.expect_download() as download:
+            chapter.locator(".svg").click()
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 800})
+    download.value.save_as(tmp_path / "figure.svg")
+    drawn = (tmp_path / "figure.svg").read_text()
+    texts = re.findall(r">([^<]+)</text>", drawn)
+    assert {"key", "query · key", "score", "softmax", "softmax · key"} <= set(texts)
+    assert drawn.count('fill="none" rx=') + drawn.count("stroke=") >= 15  # frames of the boxes
+
+
 def test_words_of_a_picture_do_not_touch(page: Any, tmp_path: Path) -> None:
     """A text that goes on behind a lowered letter starts where it stands on the page."""
     chapter = at(page, "heads")

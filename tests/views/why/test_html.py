@@ -89,3 +89,16 @@ def test_heads_are_chosen_for_comparison(tmp_path: Path) -> None:
         assert effect is not None
         assert signed(effect.total).strip() in line.inner_text()
         assert percent(effect.probability) in line.inner_text()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [400, 1280])
+def test_all_numbers_of_compared_heads_are_in_sight(tmp_path: Path, width: int) -> None:
+    why = shown_why()
+    with page_at(tmp_path, why.html(), width=width) as page:
+        line = page.locator(f"table.compare .of-{why.heads[0].name}")
+        cells = line.locator("td").all()
+        assert len(cells) == 6
+        for cell in cells:
+            box = cell.bounding_box()
+            assert box["x"] >= 0 and box["x"] + box["width"] <= width

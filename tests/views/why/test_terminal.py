@@ -51,3 +51,12 @@ def test_the_longest_bar_against_stays_on_its_line(width: int) -> None:
     against = replace(why, sources=tuple(replace(one, value=-9.0) for one in why.sources))
     lines = [line.strip() for line in plain_text(against, width).splitlines()]
     assert "against" not in lines and sum(line.endswith("█ against") for line in lines) > 3
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_head_stays_on_its_line(width: int) -> None:
+    why = why_of_a_date().insight
+    lines = plain_text(why, width).splitlines()
+    for part in why.heads[:8]:
+        (line,) = [one for one in lines if one.startswith(f"    {part.name} ")]
+        assert line.rstrip().endswith(("✓", "✗"))

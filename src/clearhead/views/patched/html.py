@@ -51,7 +51,7 @@ def _body(found: PatchMap) -> str:
     )
     names = [f"H{head}" for head in range(found.heads.shape[1])]
     largest = abs(found.strongest[0].share)
-    title = f"Heads: each alone, at all words; the darkest is {largest:.2f}"
+    title = f"Heads: each alone, at all words; the strongest is {largest:.2f}"
     heads = _map(found, title, names, found.heads.T, largest)
     notes = "".join(f"<li>{markup_text(note)}</li>" for note in (proof_text(found), *found.notes))
     return (

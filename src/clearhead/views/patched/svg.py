@@ -52,7 +52,7 @@ def draw_patch_map(found: PatchMap) -> str:
         y = _map(drawing, found, title, labels, found.of(part)[:, columns].T, 1.0, y + 22)
     names = [f"H{head}" for head in range(found.heads.shape[1])]
     largest = abs(found.strongest[0].share)
-    title = f"Heads: each alone, at all words; the darkest is {largest:.2f}"
+    title = f"Heads: each alone, at all words; the strongest is {largest:.2f}"
     y = _map(drawing, found, title, names, found.heads.T, largest, y + 22)
     y = _strongest(drawing, found, y + 22)
     notes = (proof_text(found), *found.notes)

@@ -58,7 +58,7 @@ def _map(
     largest: float,
     width: int,
 ) -> Iterator[Text]:
-    """Layers from left to right; the darkest cell is ``largest``, − is below 0."""
+    """Layers from left to right; the strongest cell is ``largest``, − is below 0."""
     label = min(LABEL, max(len(name) for name in labels))
     most = max(1, (width - label - 6) // 2)
     for start in range(0, len(found.layers), most):
@@ -90,5 +90,5 @@ def _heads(found: PatchMap, width: int) -> Iterator[Text]:
         yield line.append(bar(abs(head.share) / max(1.0, largest), room), style=style)
     names = [f"H{head}" for head in range(found.heads.shape[1])]
     yield Text()
-    yield Text(f"  All heads: the darkest is {largest:.2f}", style="bold")
+    yield Text(f"  All heads: the strongest is {largest:.2f}", style="bold")
     yield from _map(found, names, found.heads.T, largest, width)

@@ -228,7 +228,7 @@ def _compared(why: Why) -> list[str]:
 def _choices(why: Why) -> str:
     """A rule for each head: its line is there while its box is checked."""
     return "".join(
-        f".why-page:has(#pick-{name}:checked) .of-{name}{{display:table-row}}"
+        f".why-page:has(#pick-{name}:checked) .of-{name}{{display:var(--shown)}}"
         for name in _compared(why)
     )
 
@@ -239,16 +239,21 @@ def _compare(why: Why) -> str:
         f'<label><input type="checkbox" id="pick-{name}"{" checked" * (number < 3)}>{name}</label>'
         for number, name in enumerate(_compared(why))
     )
-    columns = ["head", "part", "takes it from"]
-    if why.effects is not None:
-        columns += ["effect of ablating it", "target without it", "probability without it", ""]
-    heading = "".join(f'<th scope="col">{name}</th>' for name in columns)
+    columns = _columns(why)
+    heading = "".join(f'<th scope="col">{name}</th>' for name in ("head", *columns))
     rows = "".join(_compared_head(why, name) for name in _compared(why))
     return (
         '<section aria-label="compare heads"><h2>Compare heads</h2>'
         f'<p class="picks">{boxes}</p><div class="scroll"><table class="parts compare">'
         f"<tr>{heading}</tr>{rows}</table></div></section>"
     )
+
+
+def _columns(why: Why) -> list[str]:
+    columns = ["part", "takes it from"]
+    if why.effects is not None:
+        columns += ["effect of ablating it", "target without it", "probability without it", ""]
+    return columns
 
 
 def _compared_head(why: Why, name: str) -> str:
@@ -263,7 +268,10 @@ def _compared_head(why: Why, name: str) -> str:
     if effect is not None and why.effects is not None:
         left, probability = why.effects.target - effect.total, percent(effect.probability)
         cells += [signed(effect.total), plain(left), probability, mark_of(why, name)]
-    shown = "".join(f"<td>{markup_text(cell)}</td>" for cell in cells)
+    shown = "".join(
+        f'<td data-label="{label}">{markup_text(cell)}</td>'
+        for label, cell in zip(_columns(why), cells, strict=False)  # some were not measured
+    )
     return f'<tr class="of of-{name}"><th scope="row">{name}</th>{shown}</tr>'
 
 

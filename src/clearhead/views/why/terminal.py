@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.style import Style
 from rich.text import Text
 
-from clearhead.explain.why.parts import Why
+from clearhead.explain.why.parts import HeadPart, Why
 from clearhead.views.terminal.parts import (
     ACCENT,
     HEIGHTS,
@@ -41,6 +41,8 @@ from clearhead.visible import visible_text
 FOR, AGAINST = Style(color="#4f74f9"), Style(color="#d9713f")
 WORD, LABEL = 16, 24
 WORDS = 8  # sources that get a bar
+SOURCE, LEAST_SOURCE = 22, 9  # columns of what a head looks at
+REST_OF_LINE = 34  # columns of a head's line beside that
 AGAINST_SIGN = " against"
 
 
@@ -58,7 +60,7 @@ def why_parts(why: Why, width: int) -> Iterator[RenderableType]:
     yield Text("  Words: what all heads together took from each", style="bold")
     yield from _bars(why, width)
     yield Text()
-    yield from _heads(why)
+    yield from _heads(why, width)
     yield Text()
     yield from _grid(why, width)
     yield from _layers(why, width)
@@ -89,11 +91,13 @@ def _bars(why: Why, width: int) -> Iterator[Text]:
     yield Text(total, style="bold")
 
 
-def _heads(why: Why) -> Iterator[Text]:
+def _heads(why: Why, width: int) -> Iterator[Text]:
     measured = why.effects is not None
+    last = max(12, len(becomes(why)))  # its column
+    room = max(LEAST_SOURCE, min(SOURCE, width - REST_OF_LINE - last))
     yield Text("  Heads: the strongest parts", style="bold")
     heading = f"    {'head':<8} {'part':>6}  {'effect ' if measured else ''}"
-    heading += f" {padded('takes it from', 22)}  {becomes(why):>12}"
+    heading += f" {padded('takes it from', room)}  {becomes(why):>{last}}"
     yield Text(heading.rstrip(), style=QUIET)
     for part in why.heads[:STRONGEST]:
         line = Text(f"    {part.name:<8} ")
@@ -103,10 +107,16 @@ def _heads(why: Why) -> Iterator[Text]:
             line.append(f"  {effect:>6} ")
         else:
             line.append("  ")
-        line.append(f" {padded(looks_at(part), 22)}")
+        line.append(f" {padded(_source(part, room), room)}")
         if measured:
-            line.append(f"  {probability:>12}  {mark_of(why, part.name)}")
+            line.append(f"  {probability:>{last}}  {mark_of(why, part.name)}")
         yield line
+
+
+def _source(part: HeadPart, room: int) -> str:
+    """What a head looks at; of a long word its weight is left, too."""
+    word, _, weight = looks_at(part).rpartition(" ")
+    return f"{cut(word, room - len(weight) - 1)} {weight}" if word else weight
 
 
 def _grid(why: Why, width: int) -> Iterator[Text]:
@@ -114,7 +124,7 @@ def _grid(why: Why, width: int) -> Iterator[Text]:
     names, grid = why.grid()
     largest = float(np.nanmax(np.abs(grid))) if grid.size else 0.0
     most = max(1, (width - 10) // 2)
-    yield Text("  All heads: + for it, − against it; the stronger, the darker", style="bold")
+    yield Text("  All heads: + for it, − against it; the fuller, the stronger", style="bold")
     for start in range(0, len(names), most):
         part = range(start, min(len(names), start + most))
         yield Text(f"    {names[part[0]]} … {names[part[-1]]}", style=QUIET)

@@ -29,7 +29,7 @@ FIGURES.evidence = ({ fields, body, conclude, numbers }) => {
       const name = `L${layer}H${head}`;
       return make("span", { class: name === one.head ? "new" : on.has(name) ? "read" : "kept", title: name });
     }));
-    slot.put("grid", make("div", { class: "row" }, make("div", { class: "matrix" }, make("p", { class: "matrix-title" }, `${numbers.layers} layers across, ${numbers.heads} heads down`), make("div", { class: "cells heads-map", role: "img", "aria-label": `${one.heads.length} heads: ${one.heads.join(", ")}`, style: `grid-template-rows:repeat(${numbers.heads}, 1fr)` }, ...cells)), note(`${one.heads.length} of ${numbers.layers * numbers.heads} heads: ${one.heads.slice(0, 6).join(", ")}${one.heads.length > 6 ? " …" : ""}. The dark one, ${one.head}, is the clearest.`)));
+    slot.put("grid", make("div", { class: "row" }, make("div", { class: "matrix" }, make("p", { class: "matrix-title" }, `${numbers.layers} layers across, ${numbers.heads} heads down`), make("div", { class: "cells heads-map", role: "img", "aria-label": `${one.heads.length} heads: ${one.heads.join(", ")}`, style: `grid-template-rows:repeat(${numbers.heads}, 1fr)` }, ...cells)), note(`${one.heads.length} of ${numbers.layers * numbers.heads} heads: ${one.heads.slice(0, 6).join(", ")}${one.heads.length > 6 ? " …" : ""}. The strongest colour, ${one.head}, is the clearest.`)));
     slot.put("examples", ...one.examples.map((example) => markedSentence(example, one.head)));
     const [h, n, p] = [hits.value, cases.value, baseline.value];
     const bounded = Math.min(h, n);

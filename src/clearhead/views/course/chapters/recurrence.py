@@ -42,8 +42,8 @@ for one in x:
 h.backward()
 round(float(x.grad[0]), 4)  # what is left of the first input  # → 0.0735""",
     exercise=Exercise(
-        question="A text has 1,000 words, and one layer is trained on it. How many steps have to "
-        "wait for one another: with recurrence, and with attention?",
+        question="A text has 1,000 words, and one layer is trained on it. How many steps are "
+        "taken one after the other: with recurrence, and with attention?",
         answer=(1000.0, 1.0),
         python="(1000, 1)",
         explanation="Recurrence needs 1,000 steps in a row. Attention computes all 1,000 rows in "

@@ -41,6 +41,23 @@ function svgOf(root) {
     rectangle(box, colours.getPropertyValue("--empty"), 5);
     rectangle({ ...box.toJSON(), width: (box.width * node.value) / node.max }, colours.getPropertyValue(node.matches(".against") ? "--pin-0" : "--accent"), 5);
   };
+  const has = (style, side) => parseFloat(style[`border${side}Width`]) > 0 && style[`border${side}Style`] !== "none" && paint(style[`border${side}Color`]);
+  const borders = (box, style) => {
+    const inner = { left: box.left + 0.5, top: box.top + 0.5, width: box.width - 1, height: box.height - 1 };
+    if (["Top", "Right", "Bottom", "Left"].every((side) => has(style, side))) {
+      rectangle(inner, "none", parseFloat(style.borderRadius) || 0, { stroke: plain(style.borderBottomColor) });
+      return;
+    }
+    if (has(style, "Bottom")) rectangle({ left: box.left, top: box.bottom - 1, width: box.width, height: 1 }, style.borderBottomColor);
+    if (has(style, "Left")) for (const side of [box.left, box.right - 1]) rectangle({ left: side, top: box.top, width: 1, height: box.height }, style.borderLeftColor);
+  };
+  // The heading that a cell of a narrow table bears: the style sheet writes it.
+  const label = (node, box) => {
+    const style = getComputedStyle(node, "::before");
+    if (!node.dataset.label || style.display !== "block" || style.content === "none") return;
+    const size = parseFloat(style.fontSize);
+    write(node.dataset.label, { left: box.left, top: box.top, width: box.width, height: 1.45 * size }, style);
+  };
   let seen = frame; // the part of the page that is not scrolled away
   const inside = (box) => box.right > seen.left && box.left < seen.right && box.bottom > seen.top && box.top < seen.bottom;
   const within = (box, act) => {
@@ -58,8 +75,8 @@ function svgOf(root) {
     const box = node.getBoundingClientRect();
     if (style.display !== "contents" && box.width > 0 && !inside(box)) return;
     if (paint(style.backgroundColor)) rectangle(box, style.backgroundColor, parseFloat(style.borderRadius) || 0);
-    if (parseFloat(style.borderBottomWidth) > 0 && paint(style.borderBottomColor)) rectangle({ left: box.left, top: box.bottom - 1, width: box.width, height: 1 }, style.borderBottomColor);
-    if (parseFloat(style.borderLeftWidth) > 0 && paint(style.borderLeftColor)) for (const side of [box.left, box.right - 1]) rectangle({ left: side, top: box.top, width: 1, height: box.height }, style.borderLeftColor);
+    borders(box, style);
+    label(node, box);
     if (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0) rectangle(box, "none", 3, { stroke: plain(style.outlineColor), "stroke-width": style.outlineWidth });
     if (node.tagName === "svg") drawing(node, box);
     else if (node.tagName === "METER") meter(node, box);
