@@ -69,4 +69,4 @@ def killed_in_step(number: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return False
 
-    StopSignals.__call__ = ask  # type: ignore[method-assign]
+    StopSignals.__call__ = ask  # type: ignore[method-assign, assignment]

@@ -92,7 +92,7 @@ class Talker:
     def __init__(self, studio: Studio, **options: Any) -> None:
         address, origin = live(studio)
         self._open = ExitStack()
-        patient = {"open_timeout": LONG, "ping_interval": None}
+        patient: dict[str, Any] = {"open_timeout": LONG, "ping_interval": None}
         opening = connect(address, origin=origin, max_size=None, proxy=None, **patient, **options)
         self.line: ClientConnection = self._open.enter_context(opening)
         self.number = 0

@@ -133,7 +133,7 @@ def test_a_model_begins_with_a_text_that_it_can_read() -> None:
         field.fill("May 5, 2020")  # from now on it is the reader's
         soon(page.locator(".sentence"), "2020")
         picker.select_option("tiny")
-        page.wait_for_function("studio.studio.panes[0].meta.model === 'tiny'")
+        page.wait_for_function("() => studio.studio.panes[0].meta.model === 'tiny'")
         assert field.input_value() == "May 5, 2020"
 
 

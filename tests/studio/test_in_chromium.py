@@ -87,7 +87,7 @@ def test_type_look_write_and_ask_why() -> None:
         page.keyboard.press("Enter")
         page.wait_for_selector(".off-chip >> nth=1")
         page.wait_for_selector(".why-live[data-continued]")
-        follows = "location.hash.includes('%3C') && location.hash.includes('ids=')"
+        follows = "() => location.hash.includes('%3C') && location.hash.includes('ids=')"
         page.wait_for_function(follows)  # the address: the edge was the last change
         address = page.url
         with opened(studio, address.partition("#")[1] + address.partition("#")[2]) as again:

@@ -50,7 +50,8 @@ def test_it_lingers_so_that_others_can_see_it(
     store: TCPStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(module.time, "sleep", slept.append)
+    clock = SimpleNamespace(sleep=slept.append, monotonic=lambda: 0.0)
+    monkeypatch.setattr(module, "time", clock)
     with Present(store, 0, 1) as alone:
         alone.who_is_gone()
     assert slept == [module.WATCHED, module.LINGER]
