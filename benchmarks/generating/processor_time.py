@@ -6,6 +6,7 @@ not say how well threads share the work, nor what the memory gives to both cores
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable
@@ -40,14 +41,17 @@ def taken(clock: Callable[[], float], work: Callable[[], float], rounds: int) ->
 def speeds_of(path: Path, rounds: int) -> dict[str, dict[str, float]]:
     """Tokens for each second of a processor, of everybody."""
     torch.set_num_threads(1)
-    peers = {
+    peers: dict[str, Llama | IkLlama] = {
         "llama.cpp": Llama(path, context=640, threads=1),
         "ik_llama.cpp": IkLlama(path, context=640, threads=1),
     }
     clocks: dict[str, Callable[[], float]] = {"clearhead": time.process_time}
     for name, peer in peers.items():
-        clocks[name] = lambda number=peer.process.pid: of_process(number)
-    everybody = {"clearhead": Clearhead(path, keep_float32=False), **peers}
+        clocks[name] = functools.partial(of_process, peer.process.pid)
+    everybody: dict[str, Clearhead | Llama | IkLlama] = {
+        "clearhead": Clearhead(path, keep_float32=False)
+    }
+    everybody |= peers
     few, many = some_ids(16), some_ids(PROMPT)
     steps = {
         name: taken(clocks[name], each.decode([few]), rounds) for name, each in everybody.items()
