@@ -1,7 +1,8 @@
 """Generation against llama.cpp and transformers: ``python benchmarks/generation.py [--publish]``.
 
-Alternating rounds, medians. The parts ``speeds``, ``batches``, ``memories``, ``avx2``, ``reading``
-and ``agreement`` take seven GGUF files (``--files`` names some), the others SmolLM2 in Q4_1.
+Alternating rounds, medians. The parts ``speeds``, ``processor``, ``batches``, ``memories``,
+``avx2``, ``reading`` and ``agreement`` take seven GGUF files (``--files`` names some), the others
+SmolLM2 in Q4_1.
 ``--only decode,prefill`` runs some of the parts; ``--publish`` writes each part's table into
 docs/benchmarks.md as soon as it is there, and leaves the others alone.
 """
@@ -23,6 +24,7 @@ from generating.curve import draw_curve
 from generating.files import FOLDER, LABELS, file_named, in_catalogue
 from generating.peers import Llama
 from generating.processes import bandwidth, first_token, first_use, large, memory, sharing
+from generating.processor_time import processor_times
 from generating.seven import agreements, batches, limits_of_files, memories, speeds
 from measure import machine, megabytes, publish, seconds, table
 from torch import Tensor
@@ -233,6 +235,7 @@ def files_parts(names: list[str], quick: bool) -> dict[str, tuple[str, Callable[
     rounds = 3 if quick else ROUNDS
     return {
         "speeds": ("Seven files", lambda: speeds(names, rounds)),
+        "processor": ("By processor time", lambda: processor_times(names, rounds)),
         "batches": ("A batch of 8", lambda: batches(names, rounds)),
         "memories": ("Peak memory", lambda: memories(names)),
         "avx2": ("With AVX2 alone", lambda: avx2(names, rounds)),

@@ -150,7 +150,7 @@ def first_tokens(path: Path, rounds: int) -> dict[str, list[float]]:
 def first_token(paths: Mapping[str, Path], rounds: int) -> str:
     """From the command to the first letter on the screen, everything cached. transformers starts
     once for warming up and once for the figure, with the first file only: it takes long."""
-    rows = []
+    rows: list[list[str]] = []
     for label, path in paths.items():
         took = first_tokens(path, rounds)
         theirs = [sys.executable, "-m", "generating.processes", "write_transformers", str(path)]

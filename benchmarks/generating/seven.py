@@ -81,7 +81,7 @@ def speeds(names: list[str], rounds: int) -> str:
     found = measured(names, "speeds", lambda path: speeds_of(path, rounds))
     tables = []
     for key, title in SPEEDS.items():
-        rows = [[LABELS[name], *_cells(each[key])] for name, each in found.items()]
+        rows = [[LABELS[name], *cells(each[key])] for name, each in found.items()]
         tables.append(table([f"{title}, tokens/s", *CONTESTANTS, *RATIOS], rows))
     return "\n\n".join(tables)
 
@@ -89,7 +89,7 @@ def speeds(names: list[str], rounds: int) -> str:
 RATIOS = ["than llama.cpp", "than ik_llama.cpp"]
 
 
-def _cells(speed: dict[str, float]) -> list[str]:
+def cells(speed: dict[str, float]) -> list[str]:
     ratios = [f"{speed['clearhead'] / speed[name]:.2f}×" for name in CONTESTANTS[1:]]
     return [*(f"{speed[name]:.4g}" for name in CONTESTANTS), *ratios]
 
@@ -108,7 +108,7 @@ def batch_of(path: Path, rounds: int) -> dict[str, float]:
 
 def batches(names: list[str], rounds: int) -> str:
     found = measured(names, "batches", lambda path: batch_of(path, rounds))
-    rows = [[LABELS[name], *_cells(each)] for name, each in found.items()]
+    rows = [[LABELS[name], *cells(each)] for name, each in found.items()]
     return table(["8 rows, 16 tokens cached in each, tokens/s", *CONTESTANTS, *RATIOS], rows)
 
 
