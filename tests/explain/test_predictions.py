@@ -14,6 +14,7 @@ from clearhead.explain import predictions
 from clearhead.explain.predictions import NONE, came_ids, likeliest, predictions_of, readable
 from clearhead.text.characters import CharacterTokenizer
 from clearhead.trace.passage import Passage, passage_of
+from tests.shared.explain_models import translator
 from tests.shared.explained_models import random_decoder
 from tests.shared.tiny_models import Tiny
 
@@ -116,3 +117,16 @@ def test_the_surprise_of_an_impossible_token_is_finite() -> None:
     found = ch.look(replace(loaded, tokenizer=LETTERS), "abc").predictions()
     assert found.all[0].came is not None and found.all[0].came.probability == 0.0
     assert found.all[0].surprise is not None and 1000 < found.all[0].surprise < math.inf
+
+
+def test_of_a_text_that_was_written_until_the_context_was_full() -> None:
+    base = translator()
+    config = replace(base.config, context=128, eos=())
+    torch.manual_seed(5)
+    model = ch.EncoderDecoder(config).eval().requires_grad_(False)
+    look = ch.look(replace(base, model=model, config=config), "the books")
+    (written, _) = look.insight.passages
+    assert written is not None
+    read = readable(look.insight)[1]
+    assert (len(written), len(read)) == (129, 128)
+    assert look.json() and look.lens() is not None

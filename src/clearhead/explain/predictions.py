@@ -109,6 +109,8 @@ def readable(look: Look) -> tuple[Loaded, Passage, Passage | None]:
             "predictions need the model; this look is of a trace.",
             hint="ch.look(ch.load(…), text).predictions(…)",
         )
+    if len(passage) == look.loaded.config.context + 1:  # written until the context was full: the
+        passage = Passage(passage.text, passage.tokens[:-1])  # last token was not read
     return look.loaded, passage, source
 
 
