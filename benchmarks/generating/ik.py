@@ -45,7 +45,7 @@ class Model:
             raise SystemExit(f"llama_decode failed: {code}")
         return took
 
-    def fill(self, prompts: list[list[int]], every: bool = False) -> float:
+    def fill(self, prompts: list[list[int]]) -> float:
         """Seconds for prompts, from an empty cache."""
         self.context.kv_cache_clear()
         self.held = prompts
@@ -53,7 +53,7 @@ class Model:
         for row, ids in enumerate(prompts):
             tokens = [(token, position, row) for position, token in enumerate(ids)]
             for start in range(0, len(tokens), size):
-                took += self.decode(tokens[start : start + size], every)
+                took += self.decode(tokens[start : start + size])
         return took
 
     def crop(self, prompts: list[list[int]]) -> bool:
@@ -64,21 +64,29 @@ class Model:
         rm.argtypes, rm.restype = [ctypes.c_void_p, *[ctypes.c_int32] * 3], ctypes.c_bool
         return all(rm(self.context.ctx, row, len(ids), -1) for row, ids in enumerate(prompts))
 
-    def logits(self, count: int, target: str) -> None:
-        """Write the logits after each of the last ``count`` tokens, as float32."""
+    def logits(self, ids: list[int], target: str) -> float:
+        """Write the logits after every token of a prompt, as float32: those of each call are gone
+        after the next one."""
+        self.context.kv_cache_clear()
+        self.held = []
+        took, size = 0.0, self.context._n_ubatch
         with Path(target).open("wb") as file:
-            for number in range(count):
-                found = self.c.llama_get_logits_ith(self.context.ctx, number)
-                file.write(ctypes.string_at(found, 4 * self.words))
+            for start in range(0, len(ids), size):
+                tokens = [
+                    (token, start + i, 0) for i, token in enumerate(ids[start : start + size])
+                ]
+                took += self.decode(tokens, every=True)
+                for number in range(len(tokens)):
+                    found = self.c.llama_get_logits_ith(self.context.ctx, number)
+                    file.write(ctypes.string_at(found, 4 * self.words))
+        return took
 
 
 def answer(model: Model, request: dict[str, Any]) -> float:
     """Seconds: for a prompt, or for each of ``tokens`` steps after the prompts."""
     prompts, tokens = request["prompts"], request["tokens"]
     if "logits" in request:
-        took = model.fill(prompts, every=True)
-        model.logits(len(prompts[0]), request["logits"])
-        return took
+        return model.logits(prompts[0], request["logits"])
     took = 0.0 if request.get("reuse") and model.crop(prompts) else model.fill(prompts)
     if tokens <= 1:
         return took
