@@ -98,6 +98,25 @@ def test_narrow_screens_have_everything(tmp_path: Path, dark: bool) -> None:
         assert in_view(page, "nav table")
 
 
+@pytest.mark.parametrize("width", [400, 1280])
+def test_heads_behind_a_click_are_there_on_every_screen(
+    tmp_path: Path, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a role with many heads the rest; the words beside the sign that opens it, not under it."""
+    monkeypatch.setattr("clearhead.views.roles.html.FIRST_SHOWN", 0)
+    with page_at(tmp_path, html(), width=width) as page:
+        more = page.locator("details.more > summary").first
+        assert more.is_visible()
+        sign = page.evaluate(
+            """() => { const one = document.querySelector("details.more > summary");
+            return [parseFloat(getComputedStyle(one, "::before").left),
+                    parseFloat(getComputedStyle(one).paddingLeft)] }"""
+        )
+        assert sign[0] + 8 <= sign[1]
+        more.click()
+        assert page.locator("details.more[open] .row").first.is_visible()
+
+
 def test_letters_can_be_read_in_both_schemes(tmp_path: Path) -> None:
     """WCAG's contrast of 4.5 for every shade, of every cell."""
     script = """() => {
