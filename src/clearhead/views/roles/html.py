@@ -138,7 +138,8 @@ def _group(roles: Roles, name: str, group: list[Role], anchors: dict[tuple[str, 
     best, rest = "".join(drawn[:FIRST_SHOWN]), "".join(drawn[FIRST_SHOWN:])
     more = len(group) - FIRST_SHOWN
     if rest:
-        rest = f'<details class="more"><summary>{more} more heads</summary>{rest}</details>'
+        heads = "heads" if more > 1 else "head"
+        rest = f'<details class="more"><summary>{more} more {heads}</summary>{rest}</details>'
     many = f"{len(group)} head{'s' * (len(group) > 1)}"
     return (
         f'<section class="group" id="{_group_anchor(letter)}"><h2>{markup_text(plain_role(name))} '
