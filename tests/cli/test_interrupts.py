@@ -45,6 +45,75 @@ def test_an_exception_that_a_library_swallows() -> None:
     assert (done.returncode, done.stderr) == (130, "stopped.\n")
 
 
+DROPPED = """
+import weakref
+start.interrupts.listen()
+if sys.argv[1] == "patient":
+    start.interrupts.be_patient()
+class Thing:
+    def __del__(self):
+        if sys.argv[2] == "deletion":
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(600)
+def called_back(_):
+    if sys.argv[2] == "callback":
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(600)
+thing = Thing()
+reference = weakref.ref(thing, called_back)
+begin = time.monotonic()
+try:
+    del thing
+    time.sleep(600)
+except KeyboardInterrupt:
+    print("at once" if time.monotonic() < begin + start.interrupts.GRACE else "late")
+"""
+
+
+@pytest.mark.parametrize("place", ["callback", "deletion"])
+@pytest.mark.parametrize("kind", ["patient", "usual"])
+def test_an_exception_that_python_drops(kind: str, place: str) -> None:
+    """Python cannot raise it in the callback of a weak reference: it is raised right after."""
+    done = subprocess.run(
+        [sys.executable, "-c", STARTED + DROPPED, kind, place],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    if kind == "usual" and (done.returncode, done.stderr) == (130, "stopped.\n"):
+        return  # a machine so busy that the thread came first
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "at once\n" or kind == "patient"
+
+
+CUT = """
+start.interrupts.listen()
+class Half:
+    def __del__(self):
+        self.never_made.close()
+try:
+    half = Half()
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(600)
+except KeyboardInterrupt:
+    del half
+half = Half()
+if sys.argv[1] == "settled":
+    start.interrupts.settled()
+del half
+"""
+
+
+@pytest.mark.parametrize("argument", ["settled", "unsettled"])
+def test_what_ctrl_c_cut_in_two_cleans_up_in_silence(argument: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STARTED + CUT, argument], capture_output=True, text=True, timeout=300
+    )
+    if argument == "unsettled":
+        assert (done.returncode, done.stderr) == (0, "")
+    else:  # an error of its own is shown
+        assert done.returncode == 0
+        assert done.stderr.count("AttributeError") == 1
+
+
 COMPILED = """
 import torch
 start.interrupts.listen()
