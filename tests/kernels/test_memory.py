@@ -162,8 +162,8 @@ def test_loads_stay_where_they_are() -> None:
 
 def test_an_early_fetch_asks_and_changes_nothing() -> None:
     def early(source: int, target: int) -> None:
-        memory.fetch_early(0)  # an address that nobody may read
-        memory.fetch_early(source + 8192)
+        memory.fetch_once(0)  # an address that nobody may read
+        memory.fetch_once(source + 8192)
         memory.store_ints(target, memory.load_ints(source))
 
     compiled = numba.njit("void(int64, int64)")(early)

@@ -185,11 +185,12 @@ def keep_order(builder: Any) -> None:
 
 
 @operation(types.void, address)
-def fetch_early(builder: Any, where: Any) -> None:
-    """Ask for the line of memory at an address that will be read soon; there need be none."""
-    read, near, data = INT(0), INT(3), INT(1)
+def fetch_once(builder: Any, where: Any) -> None:
+    """Ask for the line of memory at an address that will be read soon, and then not again for a
+    long time: it takes no room in the larger caches. There need be no such memory."""
+    read, once, data = INT(0), INT(0), INT(1)
     place = pointer(builder, where, BYTE)
-    intrinsic_call(builder, "llvm.prefetch.p0i8", ir.VoidType(), place, read, near, data)
+    intrinsic_call(builder, "llvm.prefetch.p0i8", ir.VoidType(), place, read, once, data)
 
 
 # Between threads.

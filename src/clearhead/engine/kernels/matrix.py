@@ -36,7 +36,7 @@ from clearhead.kernels.memory import (
     broadcast_float_at,
     broadcast_int_at,
     call_with_six,
-    fetch_early,
+    fetch_once,
     keep_order,
     load_brain_floats,
     load_floats,
@@ -244,7 +244,7 @@ start_of, dots_of, dots_of_two, finish = MINIMUM
 block_bytes, block_groups = 0, 1  # of 16 rows
 
 
-FETCHED_AHEAD = 8192  # bytes: a step's time on one core fell by half in Q4_K (docs/log.md)
+FETCHED_AHEAD = 6144  # bytes: a step's time on one core fell by half in Q4_K (docs/log.md)
 
 
 @njit(**INLINED)
@@ -252,7 +252,7 @@ def fetch_ahead(where: int, size: int) -> None:
     """Ask for the weights that come after these, which are read now: a core that waits for memory
     only where it needs it next reads at half its speed."""
     for line in range(0, size, LINE):
-        fetch_early(where + FETCHED_AHEAD + line)
+        fetch_once(where + FETCHED_AHEAD + line)
 
 
 @njit(**INLINED)

@@ -12,7 +12,8 @@ from clearhead.engine.kernels.hidden_states import add_normalised, embed, normal
 from clearhead.engine.kernels.parts import matrix_at, part, step_at
 from clearhead.engine.kernels.projection import (
     add_projected_tiles,
-    hidden_group,
+    groups_per_unit,
+    hidden_groups,
     project_tiles,
     tiles_per_unit,
 )
@@ -88,10 +89,12 @@ def hidden_layer(
 ) -> int:  # fmt: skip
     """Compute the hidden layer of the feed-forward network."""
     step = step_at(step_address)
-    units = step.hidden_width // GROUP
+    groups, span = step.hidden_width // GROUP, groups_per_unit(step_address, layer, threads)
+    units = (groups + span - 1) // span
     unit = next_unit(step.counters, phase, units, thread, threads)
     while unit >= 0:
-        hidden_group(step_address, layer, unit, inputs, results)
+        first = unit * span
+        hidden_groups(step_address, layer, first, first + span, inputs, results)
         finish(step.counters, phase, threads)
         unit = next_unit(step.counters, phase, units, thread, threads)
     return wait(step.counters, phase, units, threads)

@@ -12,8 +12,10 @@ from clearhead.engine.kernels.matrix import multiply_tiles
 from clearhead.engine.kernels.numbers import activated, quantise_group
 from clearhead.engine.kernels.parts import feed_forward_at, matrix_at, part, step_at
 from clearhead.engine.kernels.structures import (
+    BLOCK,
     GROUP,
     RESULTS_BYTES,
+    STREAK_BYTES,
     TILE_RESULTS_BYTES,
     UNIT_BYTES,
 )
@@ -100,14 +102,10 @@ def hidden_unit(
 
 @part
 def hidden_group(
-    step_address: int, layer_address: int, group: int, inputs: int, results: int
+    step_address: int, layer_address: int, group: int, up: int, gate: int, units: int
 ) -> None:
-    """Compute and quantise 32 units of the hidden layer."""
-    step, layer = step_at(step_address), feed_forward_at(layer_address)
-    units, up, gate = results + RESULTS_BYTES, results, results + 2 * TILE_RESULTS_BYTES
-    multiply_tiles(layer.up, 2 * group, 2, inputs, step.tokens, up)
-    if layer.gate != 0:
-        multiply_tiles(layer.gate, 2 * group, 2, inputs, step.tokens, gate)
+    """Quantise 32 hidden units out of the products of their tiles."""
+    step = step_at(step_address)
     hidden_unit(step_address, layer_address, 2 * group, up, gate, units)
     up, gate = up + TILE_RESULTS_BYTES, gate + TILE_RESULTS_BYTES
     hidden_unit(step_address, layer_address, 2 * group + 1, up, gate, units + 64)
@@ -115,3 +113,35 @@ def hidden_group(
     for token in range(step.tokens):
         first, second = load_floats(units + 128 * token), load_floats(units + 128 * token + 64)
         quantise_group(first, second, step.hidden, groups, group, token, step.tokens)
+
+
+@part
+def groups_per_unit(step_address: int, layer_address: int, threads: int) -> int:
+    """The number of groups of hidden units in one unit of work: for several tokens one, for one
+    token so many that memory is read in long streaks, while there is work enough for all."""
+    step, layer = step_at(step_address), feed_forward_at(layer_address)
+    if step.tokens > 1:
+        return 1
+    long = STREAK_BYTES // (4 * matrix_at(layer.up).tile_bytes)
+    return max(1, min(long, BLOCK, step.hidden_width // GROUP // (16 * threads)))
+
+
+@part
+def hidden_groups(
+    step_address: int, layer_address: int, first: int, last: int, inputs: int, results: int
+) -> None:
+    """Compute and quantise groups of 32 hidden units: all of the matrix up, then all of the gate.
+    The results of a group lie side by side, those of the next behind them."""
+    step, layer = step_at(step_address), feed_forward_at(layer_address)
+    last, apart = min(last, step.hidden_width // GROUP), 64 * step.tokens
+    gates = results + 2 * TILE_RESULTS_BYTES
+    for number in range(last - first):
+        up = results + apart * number
+        multiply_tiles(layer.up, 2 * (first + number), 2, inputs, step.tokens, up)
+    if layer.gate != 0:
+        for number in range(last - first):
+            gate = gates + apart * number
+            multiply_tiles(layer.gate, 2 * (first + number), 2, inputs, step.tokens, gate)
+    for number in range(last - first):
+        up, gate, units = results + apart * number, gates + apart * number, results + RESULTS_BYTES
+        hidden_group(step_address, layer_address, first + number, up, gate, units)

@@ -17,6 +17,7 @@ CHUNK = 128  # keys of a partial result; constant, since it determines the bits
 BLOCK = 64  # tokens of a prompt that go through the layers in one step
 LINE = 64  # bytes of a line of the processor's cache
 UNIT_BYTES = 24_576  # of weights in a unit of work: long to stream, short to wait for
+STREAK_BYTES = 300_000  # of two matrices that take turns in a unit: so long each is read on and on
 HEADS_PER_UNIT = 6  # query or key/value heads that are rotated in one unit of work
 SCORES_BYTES = 4 * 4 * CHUNK
 TILE_RESULTS_BYTES = (BLOCK + 1) * TILE * 4  # no multiple of 4 kB, which would share cache lines
