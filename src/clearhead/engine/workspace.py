@@ -134,7 +134,7 @@ class Workspace:
         needed = threads * (SCRATCH_BYTES + self._private_bytes)
         if self._private.numel() < needed:
             self._private = torch.zeros(needed, dtype=torch.uint8)
-            self._counters = torch.zeros(self._phases * (threads + 1) * LINE, dtype=torch.uint8)
+            self._counters = torch.zeros(self._phases * 2 * threads * LINE, dtype=torch.uint8)
             step.private, step.counters = self._private.data_ptr(), self._counters.data_ptr()
 
     def reserve_partials(self, step: Step, chunks: int) -> None:

@@ -29,7 +29,7 @@ def embed_all(step_address: int, thread: int, threads: int) -> int:
     token = next_unit(step.counters, 0, step.tokens, thread, threads)
     while token >= 0:
         embed(step_address, token)
-        finish(step.counters, 0, threads)
+        finish(step.counters, 0, thread, threads)
         token = next_unit(step.counters, 0, step.tokens, thread, threads)
     return wait(step.counters, 0, step.tokens, threads)
 
@@ -47,7 +47,7 @@ def project(
     while unit >= 0:
         first = unit * span
         project_tiles(matrix, first, first + span, inputs, tokens, target, target_row, results)
-        finish(step.counters, phase, threads)
+        finish(step.counters, phase, thread, threads)
         unit = next_unit(step.counters, phase, units, thread, threads)
     return wait(step.counters, phase, units, threads)
 
@@ -65,7 +65,7 @@ def add_projected(
     while unit >= 0:
         first = unit * span
         add_projected_tiles(step_address, matrix, first, first + span, inputs, base, results)
-        finish(step.counters, phase, threads)
+        finish(step.counters, phase, thread, threads)
         unit = next_unit(step.counters, phase, units, thread, threads)
     return wait(step.counters, phase, units, threads)
 
@@ -77,7 +77,7 @@ def add_normalised_all(step_address: int, norm: int, phase: int, thread: int, th
     token = next_unit(step.counters, phase, step.tokens, thread, threads)
     while token >= 0:
         add_normalised(step_address, norm, token)
-        finish(step.counters, phase, threads)
+        finish(step.counters, phase, thread, threads)
         token = next_unit(step.counters, phase, step.tokens, thread, threads)
     return wait(step.counters, phase, step.tokens, threads)
 
@@ -95,7 +95,7 @@ def hidden_layer(
     while unit >= 0:
         first = unit * span
         hidden_groups(step_address, layer, first, first + span, inputs, results)
-        finish(step.counters, phase, threads)
+        finish(step.counters, phase, thread, threads)
         unit = next_unit(step.counters, phase, units, thread, threads)
     return wait(step.counters, phase, units, threads)
 
@@ -110,7 +110,7 @@ def normalise_and_quantise_all(
     while token >= 0:
         normed = step.normed + 4 * token * step.model_width
         normalise_and_quantise(step_address, norm, token, normed, step.inputs, token, step.tokens)
-        finish(step.counters, phase, threads)
+        finish(step.counters, phase, thread, threads)
         token = next_unit(step.counters, phase, step.tokens, thread, threads)
     return wait(step.counters, phase, step.tokens, threads)
 
@@ -128,7 +128,7 @@ def rotate_and_store_all(
         first = unit * HEADS_PER_UNIT
         last = min(heads, first + HEADS_PER_UNIT)
         rotate_and_store(step_address, attention, first, last)
-        finish(step.counters, phase, threads)
+        finish(step.counters, phase, thread, threads)
         unit = next_unit(step.counters, phase, units, thread, threads)
     return wait(step.counters, phase, units, threads)
 
@@ -143,7 +143,7 @@ def attend_all(
     unit = next_unit(step.counters, phase, units, thread, threads)
     while unit >= 0:
         attend(step_address, attention, unit, scratch)
-        finish(step.counters, phase, threads)
+        finish(step.counters, phase, thread, threads)
         unit = next_unit(step.counters, phase, units, thread, threads)
     return wait(step.counters, phase, units, threads)
 
@@ -156,6 +156,6 @@ def merge_all(step_address: int, attention: int, phase: int, thread: int, thread
     while token >= 0:
         mixed = step.mixed + 4 * token * step.mixed_width
         merge_token(step_address, attention, token, mixed, step.inputs)
-        finish(step.counters, phase, threads)
+        finish(step.counters, phase, thread, threads)
         token = next_unit(step.counters, phase, step.tokens, thread, threads)
     return wait(step.counters, phase, step.tokens, threads)

@@ -142,7 +142,7 @@ def logits(step_address: int, scratch: int, phase: int, thread: int, threads: in
         normalise_and_quantise(
             step_address, step.final_norm, token, own, step.inputs, index, step.outputs
         )
-        finish(step.counters, phase, threads)
+        finish(step.counters, phase, thread, threads)
         index = next_unit(step.counters, phase, step.outputs, thread, threads)
     phase = wait(step.counters, phase, step.outputs, threads)
     project(

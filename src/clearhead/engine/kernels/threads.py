@@ -7,7 +7,8 @@ nobody: the others do its work, and when it continues it skips the phases that a
 barrier, all threads would wait for it in every phase.
 
 ``counters`` has a cache line for each counter, all 0 at the start of a step: for each phase, the
-next unit of each thread's range, then the number of finished units.
+next unit of each thread's range, then the number of units that each thread has finished. With one
+number for all threads, its line would go from core to core after each unit.
 """
 # numba's decorators have no types, and only LLVM knows the type of a vector.
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -44,9 +45,9 @@ yield_core = _sched_yield()
 
 
 @njit(**INLINED)
-def finished_at(counters: int, phase: int, threads: int) -> int:
-    """Address of the number of finished units of a phase."""
-    return counters + LINE * (phase * (threads + 1) + threads)
+def counter_at(counters: int, phase: int, number: int, threads: int) -> int:
+    """Address of a counter of a phase: the next units of all threads, then what they finished."""
+    return counters + LINE * (2 * phase * threads + number)
 
 
 @part
@@ -54,7 +55,7 @@ def next_unit(counters: int, phase: int, units: int, thread: int, threads: int) 
     """Take the next free unit of a phase; −1 if there is none."""
     for ahead in range(threads):
         owner = (thread + ahead) % threads
-        counter = counters + LINE * (phase * (threads + 1) + owner)
+        counter = counter_at(counters, phase, owner, threads)
         unit = units * owner // threads + add_one(counter)
         if unit < units * (owner + 1) // threads:
             return unit
@@ -62,16 +63,25 @@ def next_unit(counters: int, phase: int, units: int, thread: int, threads: int) 
 
 
 @njit(**INLINED)
-def finish(counters: int, phase: int, threads: int) -> None:
-    """Count a unit as done."""
-    add_one(finished_at(counters, phase, threads))
+def finish(counters: int, phase: int, thread: int, threads: int) -> None:
+    """Count a unit that this thread has done."""
+    add_one(counter_at(counters, phase, threads + thread, threads))
+
+
+@njit(**INLINED)
+def finished(counters: int, phase: int, threads: int) -> int:
+    """The number of finished units of a phase."""
+    found = 0
+    for thread in range(threads):
+        found += counted(counter_at(counters, phase, threads + thread, threads))
+    return found
 
 
 @part
 def wait(counters: int, phase: int, units: int, threads: int) -> int:
     """Wait until a phase is over; return the index of the next."""
-    done, spins = finished_at(counters, phase, threads), SPINS
-    while counted(done) < units:
+    spins = SPINS
+    while finished(counters, phase, threads) < units:
         if spins > 0:
             pause()
             spins -= 1
