@@ -10,7 +10,12 @@ import pytest
 import torch
 
 from clearhead.engine.engine import engine_runs_here
-from clearhead.engine.kernels.structures import BLOCK, TILE_RESULTS_BYTES
+from clearhead.engine.kernels.structures import (
+    BLOCK,
+    SCRATCH_BYTES,
+    TILE_RESULTS_BYTES,
+    UNIT_BYTES,
+)
 from clearhead.engine.weights import pack_matrix
 from tests.shared.engine_steps import (
     PreparedStep,
@@ -33,8 +38,8 @@ def inputs(prepared: PreparedStep, tokens: int, width: int) -> torch.Tensor:
 def test_tiles_per_unit() -> None:
     structure = pack_matrix(torch.randn(64, 96)).structure()  # 3 groups of 544 bytes to a tile
     address = ctypes.addressof(structure)
-    assert call("tiles_per_unit", address, 1) == 24_576 // (3 * 544)
-    assert call("tiles_per_unit", address, 2) == 6  # 7, but an even number
+    assert call("tiles_per_unit", address, 1) == UNIT_BYTES // (3 * 544)
+    assert call("tiles_per_unit", address, 2) == 14  # 15, but an even number
     assert call("tiles_per_unit", address, 64) == 2
 
 
@@ -75,10 +80,10 @@ def test_hidden_layer(changes: dict[str, Any]) -> None:
     model = decoder(feed_forward_bias=True, **changes)
     prepared = PreparedStep(model, [[3, 4, 5]], [0])
     values = inputs(prepared, 3, 64)[:, :44].float()
-    scratch = torch.zeros(18432 // 4)
-    for group in range(3):
+    scratch = torch.zeros(SCRATCH_BYTES // 4)
+    for first, last in ((0, 1), (1, 9)):  # the last unit may go beyond the last group
         call(
-            "hidden_group", prepared.address, prepared.feed_forward, group,
+            "hidden_groups", prepared.address, prepared.feed_forward, first, last,
             prepared.fields.inputs, scratch.data_ptr(),
         )  # fmt: skip
     layer: Any = model.stack.blocks[0].feed_forward
@@ -95,3 +100,35 @@ def test_hidden_layer(changes: dict[str, Any]) -> None:
     found = prepared.vectors("hidden", 3, 3)
     torch.testing.assert_close(found[:, :71].float(), wanted, rtol=0, atol=2e-3)
     assert not found[:, 71:].any()
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 3])
+def test_hidden_groups_together_or_one_by_one(tokens: int) -> None:
+    """The results of several groups lie side by side, and do not meet."""
+    model = decoder(feed_forward=32 * 19)
+    found = []
+    for size in (1, 7, BLOCK // tokens):
+        prepared = PreparedStep(model, [[3, 4, 5][:tokens]], [0])
+        inputs(prepared, tokens, 64)
+        scratch = torch.full((SCRATCH_BYTES // 4,), torch.nan)
+        for first in range(0, 19, size):
+            call(
+                "hidden_groups", prepared.address, prepared.feed_forward, first, first + size,
+                prepared.fields.inputs, scratch.data_ptr(),
+            )  # fmt: skip
+        found.append(prepared.memory("hidden").clone())
+    assert found[0].any()
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
+
+
+def test_groups_per_unit() -> None:
+    """Long streaks for one token while every thread has 16 units; one group for several tokens."""
+    wide = decoder(feed_forward=32 * 200)
+
+    def groups(tokens: int, threads: int) -> int:
+        prepared = PreparedStep(wide, [[3, 4, 5][:tokens]], [0])
+        return call("groups_per_unit", prepared.address, prepared.feed_forward, threads)
+
+    assert [groups(1, threads) for threads in (1, 2, 5, 20)] == [12, 6, 2, 1]
+    assert groups(3, 1) == 1

@@ -16,21 +16,21 @@ WORDS = 8  # 64-bit numbers in a cache line
 
 
 def test_the_own_range_first_then_the_others() -> None:
-    counters = np.zeros(2 * 4 * WORDS, np.int64)
+    counters = np.zeros(2 * 6 * WORDS, np.int64)
     taken = [call("next_unit", counters.ctypes.data, 1, 7, 1, 3) for _ in range(8)]
     assert taken == [2, 3, 4, 5, 6, 0, 1, -1]  # ranges 0-1, 2-3, 4-6
-    assert not counters[: 4 * WORDS].any()  # phase 0 is untouched
+    assert not counters[: 6 * WORDS].any()  # phase 0 is untouched
     assert call("next_unit", counters.ctypes.data, 0, 7, 0, 3) == 0
 
 
 def test_fewer_units_than_threads() -> None:
-    counters = np.zeros(6 * WORDS, np.int64)
+    counters = np.zeros(10 * WORDS, np.int64)
     assert [call("next_unit", counters.ctypes.data, 0, 1, 2, 5) for _ in range(2)] == [0, -1]
 
 
 def test_threads_take_every_unit_once() -> None:
     Engine.prepare()
-    counters, units, threads = np.zeros(4 * WORDS, np.int64), 997, 3
+    counters, units, threads = np.zeros(6 * WORDS, np.int64), 997, 3
     taken: list[list[int]] = [[] for _ in range(threads)]
 
     def work(thread: int) -> None:
@@ -47,9 +47,9 @@ def test_threads_take_every_unit_once() -> None:
 
 def test_waiting_for_the_last_unit() -> None:
     Engine.prepare()
-    counters, threads = np.zeros(3 * 3 * WORDS, np.int64), 2
-    finished = (2 * (threads + 1) + threads) * WORDS
-    counters[finished] = 4
+    counters, threads = np.zeros(3 * 4 * WORDS, np.int64), 2
+    finished = (2 * 2 * threads + threads) * WORDS
+    counters[finished], counters[finished + WORDS] = 1, 3  # by either thread
     returned: list[int] = []
     waiting = threading.Thread(
         target=lambda: returned.append(call("wait", counters.ctypes.data, 2, 5, threads))
@@ -57,6 +57,6 @@ def test_waiting_for_the_last_unit() -> None:
     waiting.start()
     waiting.join(0.02)
     assert not returned
-    counters[finished] = 5
+    counters[finished] = 2
     waiting.join(300)
     assert returned == [3]
