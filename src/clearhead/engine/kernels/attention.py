@@ -23,6 +23,7 @@ from clearhead.kernels.compiling import INLINED
 from clearhead.kernels.exponential import exp
 from clearhead.kernels.memory import (
     broadcast_float_at,
+    fetch_once,
     float_at,
     integer_at,
     load_floats,
@@ -54,9 +55,11 @@ def score_rows(four: bool) -> Any:
     """Make the function that computes the scores of three query rows, or of four."""
 
     def score(
-        step_address: int, scores: int, q0: int, q1: int, q2: int, q3: int, keys: int, count: int
-    ) -> None:
-        """Write the scores of the queries and ``count`` keys, in rows of CHUNK."""
+        step_address: int, scores: int, q0: int, q1: int, q2: int, q3: int, keys: int, count: int,
+        values: int,
+    ) -> None:  # fmt: skip
+        """Write the scores of the queries and ``count`` keys, in rows of CHUNK. Meanwhile ask for
+        their values."""
         step = step_at(step_address)
         width, scale = step.key_width, broadcast(step.scale)
         for block in range(0, count, KEYS):
@@ -65,6 +68,7 @@ def score_rows(four: bool) -> Any:
             column = keys + 2 * block * width
             for i in range(width):
                 line = column + 2 * KEYS * i
+                fetch_once(values + line - keys)
                 a, b = load_halves(line), load_halves(line + KEYS)
                 q = broadcast_float_at(q0 + 4 * i)
                 a0, b0 = multiply_add(a, q, a0), multiply_add(b, q, b0)
@@ -132,15 +136,17 @@ def mix_rows(four: bool) -> Any:
 
     def mix(
         weights: int, values: int, first: int, last: int, width: int,
-        m0: int, m1: int, m2: int, m3: int,
+        m0: int, m1: int, m2: int, m3: int, next_keys: int,
     ) -> None:  # fmt: skip
-        """Write the weighted sums of values for the queries, 32 columns at a time."""
+        """Write the weighted sums of values for the queries, 32 columns at a time. Meanwhile ask
+        for the keys of the next chunk."""
         for column in range(0, width, COLUMNS):
             a0, a1, a2, a3 = no_floats(), no_floats(), no_floats(), no_floats()
             b0, b1, b2, b3 = no_floats(), no_floats(), no_floats(), no_floats()
             for key in range(first, last):
                 value = values + 2 * (column * CHUNK + key * COLUMNS)
                 a, b = load_halves(value), load_halves(value + 2 * TILE)
+                fetch_once(next_keys + value - values)
                 weight = weights + 4 * key
                 w = broadcast_float_at(weight)
                 a0, b0 = multiply_add(a, w, a0), multiply_add(b, w, b0)
@@ -213,12 +219,15 @@ def attend_four(
     count = last - first
     four = rows - index != 3
     scores, chunk_keys = scratch + 4 * first, keys + 2 * first * step.key_width
+    # What comes next is asked for once, by the first rows; later ones ask for what is there.
+    chunk_values = values + chunk_keys - keys if index == 0 else chunk_keys
+    next_keys = keys + 2 * CHUNK * step.key_width if index == 0 else values
     q0, q1 = query_at(step, t0, h0), query_at(step, t1, h1)
     q2, q3 = query_at(step, t2, h2), query_at(step, t3, h3)
     if four:
-        score_four(step_address, scores, q0, q1, q2, q3, chunk_keys, count)
+        score_four(step_address, scores, q0, q1, q2, q3, chunk_keys, count, chunk_values)
     else:
-        score_three(step_address, scores, q0, q1, q2, q3, chunk_keys, count)
+        score_three(step_address, scores, q0, q1, q2, q3, chunk_keys, count, chunk_values)
     p0, p1 = partial_at(step, t0, h0, chunk), partial_at(step, t1, h1, chunk)
     p2, p3 = partial_at(step, t2, h2, chunk), partial_at(step, t3, h3, chunk)
     end = 4 * step.value_width
@@ -233,9 +242,9 @@ def attend_four(
             key_end(step, attention, token) - origin, count, partial + end,
         )  # fmt: skip
     if four:
-        mix_four(scratch, values, first, last, step.value_width, p0, p1, p2, p3)
+        mix_four(scratch, values, first, last, step.value_width, p0, p1, p2, p3, next_keys)
     else:
-        mix_three(scratch, values, first, last, step.value_width, p0, p1, p2, p3)
+        mix_three(scratch, values, first, last, step.value_width, p0, p1, p2, p3, next_keys)
 
 
 @njit(**INLINED)
