@@ -48,6 +48,7 @@ class Attention(nn.Module):
         if spec.layout == "one module per head":
             self.each = nn.ModuleList(Head(spec) for _ in range(sizes.heads))
         self.diary: list[Entry] | None = None
+        self._softmaxes: list[Tensor] = []  # of a call, before they are combined
         self._by_math = False  # torch's fused attention takes its unfused path
         enlarge(self, 9.0 if spec.scores == "large" else 2.0)
 
@@ -63,7 +64,9 @@ class Attention(nn.Module):
         if self.diary is not None:
             if self._by_math:  # torch multiplies these instead, and rounds them before
                 query, key, scale = query * scale**0.5, key * scale**0.5, 1.0
-            self.diary.append(taken_down(query, key, value, scale, mask, output, weights))
+            multiplied, softmaxes = (query, key, value, scale, mask), self._softmaxes
+            self.diary.append(taken_down(*multiplied, output, weights, *softmaxes))
+            self._softmaxes = []
         output = self._written_later(written, output)
         merged = output.transpose(1, 2).reshape(output.shape[0], output.shape[2], -1)
         return self.out(merged)  # type: ignore[no-any-return]
@@ -146,6 +149,8 @@ class Attention(nn.Module):
             scores = torch.einsum("bhqk,hg->bgqk", scores, self.talking)
         scores = before_mask(spec.softmax, scores)
         weights = softmax(spec.softmax, self._masked(layout, scores, mask))
+        if spec.softmax in ("talking after", "differential") and self.diary is not None:
+            self._softmaxes.append(weights)
         if spec.softmax == "talking after":
             weights = torch.einsum("bhqk,hg->bgqk", weights, self.talking)
         return weights

@@ -50,6 +50,7 @@ class Entry:
     mask: Mask | None
     output: Tensor | None = None  # before the output projection
     weights: Tensor | None = None  # where the module has them
+    softmaxes: tuple[Tensor, ...] = ()  # that it combined into the weights afterwards
 
 
 def taken_down(
@@ -60,8 +61,10 @@ def taken_down(
     mask: Mask | None,
     output: Tensor,
     weights: Tensor | None,
+    *softmaxes: Tensor,
 ) -> Entry:
     """A copy, which nothing that is written later can change."""
     kept = [part.detach().clone() for part in (query, key, value, output)]
     own = None if weights is None else weights.detach().clone()
-    return Entry(kept[0], kept[1], kept[2], scale, mask, kept[3], own)
+    before = tuple(part.detach().clone() for part in softmaxes)
+    return Entry(kept[0], kept[1], kept[2], scale, mask, kept[3], own, before)

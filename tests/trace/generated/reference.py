@@ -26,6 +26,7 @@ class Expected:
     blind: Tensor  # (batch, head, query): the model's own weights are NaN there
     before: tuple[Tensor, ...] = ()  # softmaxes that were combined into the weights afterwards
     own: Tensor | None = None  # the module's own weights, as it rounded them
+    own_before: tuple[Tensor, ...] = ()  # and its own softmaxes
 
     def not_exact(self) -> Expected:
         """What a record that is not called exact has to hold: rows of NaN may be anything."""
@@ -36,7 +37,7 @@ class Expected:
         weights = self.weights.new_zeros(*self.weights.shape[:3], width)
         there = columns >= 0
         weights[..., columns[there]] = self.weights[..., there]
-        return replace(self, weights=weights, before=(), own=None)
+        return replace(self, weights=weights, before=(), own=None, own_before=())
 
 
 def expected(spec: Spec, module: torch.nn.Module, entry: Entry) -> Expected:
@@ -47,7 +48,8 @@ def expected(spec: Spec, module: torch.nn.Module, entry: Entry) -> Expected:
     if entry.weights is None and (entry.output is None or dropped):
         return _undecided(found)
     weights = None if entry.weights is None else entry.weights.double()
-    return replace(min(found, key=lambda one: _distance(one, entry)), own=weights)
+    nearest = min(found, key=lambda one: _distance(one, entry))
+    return replace(nearest, own=weights, own_before=tuple(map(Tensor.double, entry.softmaxes)))
 
 
 def _undecided(found: list[Expected]) -> Expected:

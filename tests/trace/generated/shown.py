@@ -73,11 +73,15 @@ def _befores(shown: Sequence[Shown], calls: Sequence[Expected]) -> list[list[Exp
     """Softmaxes that the model combined afterwards may be shown instead, if a note says so."""
     if not calls or not calls[0].before or not all(one.note for one in shown):
         return []
-    split = [replace(call, weights=part, own=None) for call in calls for part in call.before]
+    split = [
+        replace(call, weights=part, own=own)
+        for call in calls
+        for part, own in zip(call.before, call.own_before or [None] * len(call.before), strict=True)
+    ]
     whole = [
         replace(
             call,
-            own=None,
+            own=torch.cat(call.own_before, dim=1) if call.own_before else None,
             weights=torch.cat(call.before, dim=1),
             bound=torch.cat([call.bound] * len(call.before), dim=1),
             blind=torch.cat([call.blind] * len(call.before), dim=1),

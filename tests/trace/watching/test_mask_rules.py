@@ -118,6 +118,37 @@ def test_only_the_highest_of_a_blind_row_get_anything(number: float) -> None:
     assert spelled(rules.piece, 0)[0, 2].tolist() == [False, True, True, True, False, False, False]
 
 
+@pytest.mark.parametrize("number", [-1e4, -65504.0, -1e9])
+@pytest.mark.parametrize("times", [1.0, 1e2, 1e5])
+def test_scores_that_outweigh_a_mask(number: float, times: float) -> None:
+    """What is added is what the rules say, cell by cell, wherever it decides."""
+    cells = torch.rand(BATCH, 1, QUERIES, KEYS, generator=torch.Generator().manual_seed(3)) > 0.5
+    call = observed(mask=torch.where(cells, 0.0, number))
+    call.query, call.key = call.query.double() * times, call.key.double()
+    cache = RuleCache()
+    cache.of(observed(mask=call.mask))  # the same mask, in a layer of small scores
+    found = cache.of(call)
+    scores = (call.query @ call.key.repeat_interleave(2, 1).mT) * call.scale
+    own = torch.softmax(scores + torch.where(cells, 0.0, number), dim=-1)
+    for batch in range(BATCH):
+        for head in range(HEADS):
+            row = scores[batch, head]
+            if found.piece.bias is not None:
+                part = found.piece.bias.block(batch, range(QUERIES), range(KEYS))
+                row = row + (part[0] if len(part) == 1 else part[head])
+            row = row.masked_fill(~spelled(found.piece, batch)[0], -torch.inf)
+            shown = torch.softmax(row, dim=-1)
+            there = cells[batch, 0].any(dim=-1)
+            torch.testing.assert_close(shown[there], own[batch, head][there], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("times", "held"), [(1.0, True), (1e5, False)])
+def test_scores_below_what_masked_ones_are_filled_with(times: float, held: bool) -> None:
+    call = observed(mask=torch.ones(1, 1, QUERIES, KEYS, dtype=torch.bool).tril(), fill=-1e4)
+    call.query = call.query * times
+    assert RuleCache().of(call).hold(call) is held
+
+
 def test_a_small_finite_mask_is_a_number_like_others() -> None:
     mask = torch.zeros(1, 1, QUERIES, KEYS)
     mask[..., 2, :] = -1e4

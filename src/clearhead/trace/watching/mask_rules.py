@@ -16,6 +16,9 @@ from clearhead.trace.watching.observed_call import ObservedCall
 
 MASKED = -9_000.0  # numbers below mask a key; models add −10,000, −10⁹, the smallest, or −∞
 
+SURELY = -1e30  # no score is so large that it outweighs such a number
+FADED = 110.0  # a score that is so much lower leaves nothing of a weight
+
 COARSE = 1.0  # scores that are rounded to more than this are no scores any more
 
 DENSE_NOTE = "the mask fits no simple rule and is kept as it came"
@@ -34,13 +37,17 @@ class CallRules:
     equal_keys: Tensor | None = None  # how many keys got it, of the same shape
     blind: bool = False  # some row has no visible key
     rounded: bool = False  # such a row goes by scores that the model rounds coarsely
+    outweighable: bool = False  # large scores may outweigh the numbers that mask
+    filled_over: bool = False  # scores are lower than what masked ones were filled with
     notes: tuple[str, ...] = ()
 
     def hold(self, observed: ObservedCall) -> bool:
-        """False if rows without a visible key cannot go by rules: their scores are rounded
-        coarsely, or the model's own weights are not equal where these rules say so. In which
+        """False if rows cannot go by rules: without a visible key, their scores are rounded
+        coarsely, or the model's own weights are not equal where these rules say so; or scores lie
+        below what masked ones became. In which
         precision a mask was added is never told: mixed precision widens scores on the way."""
-        return not self.rounded and _are_equal(observed, self.uniform, self.equal_keys)
+        by_rules = not self.rounded and not self.filled_over
+        return by_rules and _are_equal(observed, self.uniform, self.equal_keys)
 
 
 class RuleCache:
@@ -57,7 +64,7 @@ class RuleCache:
         if not given and (observed.rule is None or observed.rule is CAUSAL):
             return self._plain(observed, queries, keys)
         if observed.rule is not None or any(part.is_inference() for part in given):
-            return _rules(observed, queries, keys)
+            return _unless_outweighed(observed, _rules(observed, queries, keys))
         name = (
             *((part.data_ptr(), part._version, part.shape, part.stride()) for part in given),
             *(part.dtype for part in given),
@@ -65,13 +72,13 @@ class RuleCache:
             *(observed.fill, observed.query.dtype, observed.spelled, observed.fused),
         )
         if name in self._known:
-            return self._known[name][1]
+            return _unless_outweighed(observed, self._known[name][1])
         rules = _rules(observed, queries, keys)
         if not rules.blind:  # rows without a visible key go by the scores of the call as well
             while len(self._known) >= 4:
                 del self._known[next(iter(self._known))]
             self._known[name] = (given, rules)
-        return rules
+        return _unless_outweighed(observed, rules)
 
     def forget(self) -> None:
         """Let go of the masks: another forward begins, and makes its own."""
@@ -85,8 +92,21 @@ class RuleCache:
         return self._causal_rules[name]
 
 
-def _rules(observed: ObservedCall, queries: int, keys: int) -> CallRules:
-    cells = _Cells.of(observed, queries, keys)
+def _unless_outweighed(observed: ObservedCall, rules: CallRules) -> CallRules:
+    """The rules, or others: a number masks only as long as it is further down than any score."""
+    if not rules.outweighable or observed.spelled:
+        return rules
+    largest = _bound(observed)
+    lowest = -2 * largest - FADED
+    if lowest < MASKED:
+        rules = _rules(observed, *observed.sizes, lowest)
+    over = observed.fill is not None and largest > -observed.fill - FADED
+    return replace(rules, filled_over=True) if over else rules
+
+
+def _rules(observed: ObservedCall, queries: int, keys: int, hides: float = MASKED) -> CallRules:
+    """``hides``: numbers below mask a key."""
+    cells = _Cells.of(observed, queries, keys, hides)
     mask = _visible(observed, cells, queries, keys)
     notes: list[str] = [SPELLED_NOTE] if observed.spelled else []
     piece = RowRules(queries, keys, mask)
@@ -108,8 +128,21 @@ def _rules(observed: ObservedCall, queries: int, keys: int) -> CallRules:
     if cells.uniform is not None:
         notes.append(UNIFORM_NOTE)
     return CallRules(
-        piece, cells.uniform, cells.equal_keys, cells.blind, cells.rounded, tuple(notes)
+        piece,
+        cells.uniform,
+        cells.equal_keys,
+        cells.blind,
+        cells.rounded,
+        _is_finite(observed, cells.added),
+        notes=tuple(notes),
     )
+
+
+def _is_finite(observed: ObservedCall, added: Tensor | None) -> bool:
+    """True if some number that masks is one that scores could outweigh."""
+    if observed.fill is not None and observed.fill > SURELY:
+        return True
+    return added is not None and bool(((added <= MASKED) & (added > SURELY)).any())
 
 
 def _visible(observed: ObservedCall, cells: _Cells, queries: int, keys: int) -> RowMask | None:
@@ -134,7 +167,7 @@ class _Cells:
     rounded: bool = False
 
     @staticmethod
-    def of(observed: ObservedCall, queries: int, keys: int) -> _Cells:
+    def of(observed: ObservedCall, queries: int, keys: int, hides: float) -> _Cells:
         """Hidden is what a number hides that leaves nothing of a weight, as long as the row has
         other keys. A row in which everything is hidden goes by the numbers themselves."""
         numbers = [
@@ -149,12 +182,12 @@ class _Cells:
         if observed.spelled:
             assert added is not None
             return _Cells(~added.isneginf(), added, ~added.isneginf())
-        shown = None if added is None else added > MASKED
+        shown = None if added is None else added > hides
         seen = _both(_both(shown, flags), structural)
         if seen is None or bool(seen.expand(-1, -1, queries, keys).any(dim=-1).all()):
             seen = None if seen is not None and bool(seen.all()) else seen
             return _Cells(seen, added, shown)
-        return _with_blind_rows(observed, added, flags, structural, seen, queries, keys)
+        return _with_blind_rows(observed, added, flags, structural, seen, hides)
 
 
 def _sum(numbers: list[Tensor], dtype: torch.dtype) -> Tensor:
@@ -197,14 +230,13 @@ def _with_blind_rows(
     flags: Tensor | None,
     structural: Tensor | None,
     seen: Tensor,
-    queries: int,
-    keys: int,
+    hides: float,
 ) -> _Cells:
     """Some rows have nothing but hidden keys. If a finite number hides them, it decides."""
     wide = torch.promote_types(observed.query.dtype, torch.float32)
     shape = torch.broadcast_shapes(  # type: ignore[no-untyped-call]
         *(part.shape for part in (added, flags, structural, seen) if part is not None),
-        (1, 1, queries, keys),
+        (1, 1, *observed.sizes),
     )
     total = torch.zeros(shape, dtype=wide, device=seen.device)
     if added is not None:
@@ -217,15 +249,15 @@ def _with_blind_rows(
     highest = total.amax(dim=-1, keepdim=True)
     blind = ~seen.any(dim=-1, keepdim=True) & ~highest.isneginf()
     if observed.sinks is not None or not bool(blind.any()):
-        return _Cells(seen, added, None if added is None else added > MASKED, blind=True)
+        return _Cells(seen, added, None if added is None else added > hides, blind=True)
     replaced = flags is not None and observed.fill is not None and highest == observed.fill
     rounded = torch.promote_types(observed.query.dtype, wide) if observed.fused else None
     swallowed = highest.abs() * _spacing(rounded or observed.query.dtype) > _bound(observed)
     uniform = blind & (swallowed | replaced)
     numbered = blind & ~uniform
-    near = total > highest + MASKED
+    near = total > highest + hides
     seen = torch.where(uniform, total == highest, torch.where(numbered, near, seen))
-    shown = None if added is None else (added > MASKED) | (numbered & near)
+    shown = None if added is None else (added > hides) | (numbered & near)
     coarse = highest.abs() * _spacing(rounded or observed.query.dtype) > COARSE
     by_rounding = bool((numbered & coarse).any())
     if not bool(uniform.any()):
