@@ -176,5 +176,26 @@ KNOWN: dict[str, Spec] = {
         layers="one, twice",
         seed=261782515,
     ),
+    "values · weights: rows of transposed exponentials summed to 1 by chance": Spec(
+        layout="one module per head",
+        product="values first",
+        softmax="exp − lse",
+        projection="qk-norm",
+        pattern="causal",
+        cache="crop",
+        batch=1,
+        sizes="equal",
+        seed=350216876,
+    ),
+    "heads in modules of their own: some sum to 1 in bfloat16, others do not": Spec(
+        layout="one module per head",
+        softmax="exp − lse",
+        projection="fused",
+        scale="none",
+        dtype="bfloat16",
+        kind="cross",
+        batch=1,
+        seed=563686717,
+    ),
 }
 """By cause, the simplest attention that had it."""

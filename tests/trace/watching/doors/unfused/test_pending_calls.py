@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -25,3 +27,37 @@ def test_the_same_weights_twice_are_one_call() -> None:
     with watch(net := Twice()) as seen:
         net(torch.randn(1, 2, 3, 5))
     assert len(seen.layers) == 1 and seen.missed == ""
+
+
+def test_heads_are_refused_together() -> None:
+    """The exponentials of one head sum to 1, those of the other do not: neither is shown."""
+
+    class Head(nn.Module):
+        def forward(
+            self, states: Tensor, weights: Callable[[Tensor, float], Tensor], shift: float
+        ) -> Tensor:
+            return weights(states, shift) @ states
+
+    class SelfAttention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.each = nn.ModuleList([Head(), Head()])
+
+        def weights(self, states: Tensor, shift: float) -> Tensor:
+            scores = states @ states.mT
+            return torch.exp(scores - (torch.logsumexp(scores, -1, keepdim=True) + shift))
+
+        def forward(self, states: Tensor, shift: float) -> Tensor:
+            first, second = self.each
+            parts = [first(states, self.weights, 0.0), second(states, self.weights, shift)]
+            return torch.cat(parts, dim=-1)
+
+    net, states = SelfAttention(), torch.randn(1, 5, 7)
+    with watch(net) as seen:
+        net(states, 0.0)
+    assert [layer.heads for layer in seen.layers] == [2] and seen.missed == ""
+    with watch(net) as seen:
+        net(states, 0.5)
+    assert seen.layers == []
+    for path in ("each.0", "each.1"):
+        assert f"`{path}` was refused: its weights do not sum to 1" in seen.missed

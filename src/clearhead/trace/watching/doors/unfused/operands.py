@@ -11,6 +11,7 @@ from torch.autograd import forward_ad
 
 from clearhead.trace.watching.axis_digits import (
     Label,
+    is_whole,
     sizes_of,
 )
 from clearhead.trace.watching.doors.unfused.trail import Found, Part, Source, Trail
@@ -54,13 +55,23 @@ def source_of(trail: Trail) -> Any:
 
 
 def weights_of(mode: UnfusedMode, tensor: Tensor) -> Trail | None:
-    """The trail of weights; exponentials are such, too, if their rows sum to 1 already."""
+    """The trail of weights; exponentials are such, too, if their rows sum to 1 already.
+
+    If they do not, by more than bfloat16 rounds, they are refused later, with the heads beside
+    them: each head of a layer may be a product of its own.
+    """
     trail = mode.trail(tensor)
     if trail is not None and trail.kind == "exp" and trail.shifted and same_shape(trail, tensor):
-        sums = tensor.detach().sum(dim=-1, dtype=torch.float32)
+        sums = tensor.detach().sum(dim=_keys_axis(trail), dtype=torch.float32)
         near = bool((((sums - 1).abs() < SUM_SLACK) | sums.isnan()).all())
-        return replace(trail, kind="weights") if near else None
+        return replace(trail, kind="weights", opaque=trail.opaque or not near)
     return trail if trail is not None and trail.kind in ("weights", "mixed") else None
+
+
+def _keys_axis(trail: Trail) -> int:
+    """The axis on which the keys of scores stand: the last one, or that before it, transposed."""
+    keys = trail.key.shape[1]
+    return -2 if keys > 1 and is_whole(trail.label[-2], "m", keys) else -1
 
 
 def changed(mode: UnfusedMode, result: Tensor, operands: tuple[Any, ...]) -> Trail | None:

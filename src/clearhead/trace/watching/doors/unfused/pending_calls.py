@@ -136,7 +136,8 @@ class PendingCalls:
         joined = joined_calls(calls, mark_place())
         if isinstance(joined, ObservedCall):
             self._finish(*(part.weights for part in parts))
-        self._pass_on(parts[0], joined)
+        for part in parts if isinstance(joined, str) else parts[:1]:
+            self._pass_on(part, joined)
 
     def _described(self, pending: Pending, *, one_head: bool = False) -> ObservedCall | str:
         """The call, with the model's own weights if the formula does not give them."""
