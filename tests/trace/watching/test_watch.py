@@ -643,3 +643,26 @@ def test_heads_whose_forward_is_called_in_a_list() -> None:
     assert [(layer.batch, layer.heads) for layer in seen.layers] == [(2, 3)]
     assert (seen["L0"].of(1).weights() - wanted[:, 1]).abs().max() < 1e-6
     assert seen.missed == "" and seen.verify().exact
+
+
+@pytest.mark.parametrize("size", [1.0, 100.0])
+def test_a_fused_call_whose_scores_outweigh_its_mask(size: float) -> None:
+    """A mask is a number: keys that scores bring back are shown."""
+
+    class Fused(nn.Module):
+        def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+            heads = states.unflatten(-1, (3, 5)).transpose(1, 2)
+            out = functional.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask)
+            return out.transpose(1, 2).flatten(2)
+
+    torch.manual_seed(0)
+    states, mask = torch.randn(2, 7, 15) * size, torch.full((7, 7), -1e4).triu(1)
+    with watch(net := Fused()) as seen:
+        net(states, mask)
+    heads = states.double().unflatten(-1, (3, 5)).transpose(1, 2)
+    own = torch.softmax(heads @ heads.mT * 5**-0.5 + mask, dim=-1)
+    assert bool((own.triu(1) > 0.5).any()) is (size > 1)
+    for batch in range(2):
+        shown = seen["L0"].of(batch).weights().double()
+        torch.testing.assert_close(shown, own[batch], rtol=0, atol=1e-6)
+    assert seen.missed == "" and seen.verify().exact
