@@ -273,3 +273,18 @@ def test_output_needs_values() -> None:
     record = synthetic(Options(values=False)).record
     with pytest.raises(InputError, match=r"L0H0: the values were not kept(.|\n)*values=True"):
         Seen([record])["L0H0"].output()
+
+
+@pytest.mark.parametrize("softcap", [None, 2.0])
+def test_nothing_is_rounded_by_the_autocast_of_whoever_looks(softcap: float | None) -> None:
+    seen = Seen([synthetic(Options(queries=9, keys=11, softcap=softcap)).record])
+    head = seen["L0H0"]
+
+    def looks() -> list[Tensor]:
+        return [head.weights(), head.entropy(), head.output(), head.map(5).cells]
+
+    plain, proof = looks(), str(seen.verify())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        again, proof_again = looks(), str(seen.verify())
+    assert proof == proof_again
+    assert all(torch.equal(one, other) for one, other in zip(plain, again, strict=True))

@@ -124,7 +124,8 @@ class ExactHead:
         key = columns.of(self.key).to(dtype)
         if dtype == torch.float64:  # the same bits wherever and however the record lies in memory
             query, key = (_fresh(part) for part in (query, key))
-        scores = query @ key.T
+        with torch._C._DisableAutocast():  # of whoever looks
+            scores = query @ key.T
         if self.softcap is not None:
             scores.div_(self.softcap).tanh_().mul_(self.softcap)
         return scores

@@ -180,7 +180,8 @@ class HeadView:
         def add(total: Tensor, head: ExactHead, rows: Positions, columns: range) -> None:
             assert head.value is not None
             weights = head.weights(rows, Positions(columns))
-            total += weights @ head.value[columns.start : columns.stop].to(weights.dtype)
+            with torch._C._DisableAutocast():  # of whoever looks
+                total += weights @ head.value[columns.start : columns.stop].to(weights.dtype)
 
         return self._streamed("output", rows, value.shape[3], add, limit)
 

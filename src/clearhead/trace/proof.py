@@ -132,7 +132,8 @@ def prove(records: Sequence[LayerRecord], rows: int | None) -> Proof:
     proofs: dict[int, LayerProof] = {}
 
     def fill(number: int) -> None:
-        proofs[number] = _prove_layer(records[number], rows)
+        with torch._C._DisableAutocast():  # of whoever asks
+            proofs[number] = _prove_layer(records[number], rows)
 
     run_in_threads(fill, range(len(records)), records[0].query.device)
     return Proof([proofs[number] for number in range(len(records))])

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from clearhead.attention import masks
+from clearhead.trace.row_rules import RowRules
 from clearhead.trace.watching import log_sum_exp as module
-from clearhead.trace.watching.log_sum_exp import log_sum_exp, with_sinks
+from clearhead.trace.watching.log_sum_exp import later_sums, log_sum_exp, with_sinks
 from clearhead.trace.watching.observed_call import ObservedCall
 
 
@@ -81,3 +82,11 @@ def test_a_row_that_sees_nothing_has_its_sink_alone() -> None:
     found = log_sum_exp(call(mask=mask, sinks=sinks))
     assert torch.equal(found[:, :, 2], sinks.expand(2, 6))
     assert (found[:, :, 1] > sinks).all()
+
+
+def test_the_autocast_of_whoever_asks_first_rounds_nothing() -> None:
+    observed = call(softcap=2.0)
+    later = later_sums(observed.query, observed.key, RowRules(5, 7), observed)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = later.tensor()
+    assert torch.equal(found, log_sum_exp(observed))

@@ -12,6 +12,7 @@ from clearhead.attention import masks
 from clearhead.trace.row_rules import RowRules
 from clearhead.trace.watching.mask_rules import RuleCache
 from clearhead.trace.watching.observed_call import ObservedCall
+from clearhead.trace.watching.sample_check import formula_weights
 
 BATCH, HEADS, KV_HEADS, QUERIES, KEYS, WIDTH = 2, 6, 3, 5, 7, 11
 
@@ -169,3 +170,21 @@ def test_rows_that_only_rounding_decides_are_told(size: float, coarse: bool) -> 
     assert rules.rounded is coarse and (rules.uniform is not None) is not coarse
     mask[..., 2, 0] = 0.0  # a key to look at: then the others do not matter
     assert not RuleCache().of(replace(call, mask=mask.clone())).rounded
+
+
+@pytest.mark.parametrize("number", [-1e4, -65504.0])
+def test_rows_that_the_model_rounded_to_other_scores_are_told(number: float) -> None:
+    """Beside −65504, float32 knows multiples of 1/256: the last digit of a product may decide."""
+    mask = torch.zeros(1, 1, QUERIES, KEYS)
+    mask[..., 2, :] = number
+    call = observed(mask=mask)
+    call.weights = formula_weights(call, range(QUERIES))
+    assert RuleCache().of(call).hold(call)
+    scores = call.weights.log()
+    scores[0, 3, 2, 4] += 2.0**-8
+    call.weights = torch.softmax(scores, dim=-1)
+    assert not RuleCache().of(call).hold(call)
+    visible = mask.clone()
+    visible[..., 2, 0] = 0.0  # a key to look at: nothing of the others is left
+    seen = observed(mask=visible)
+    assert RuleCache().of(seen).numbered is None

@@ -31,7 +31,12 @@ def later_sums(query: Tensor, key: Tensor, piece: RowRules, given: ObservedCall)
     sinks = None if given.sinks is None else given.sinks.detach().clone()
 
     def compute() -> Tensor:
-        with torch.no_grad(), torch._C.DisableTorchFunction(), OBSERVERS.reported():
+        with (
+            torch.no_grad(),
+            torch._C.DisableTorchFunction(),
+            torch._C._DisableAutocast(),
+            OBSERVERS.reported(),
+        ):
             rule = CAUSAL if _sees_up_to_itself(piece) else None
             mask = None if rule is CAUSAL else _spelled(piece, query)
             call = ObservedCall(

@@ -13,6 +13,7 @@ from clearhead.attention.masks import Block, Mask
 from clearhead.trace.row_rules import RowMask, RowRules
 from clearhead.trace.watching.bias_rules import bias_rule, collapsed, is_dense
 from clearhead.trace.watching.observed_call import ObservedCall
+from clearhead.trace.watching.sample_check import matches_shown
 
 MASKED = -9_000.0  # numbers below mask a key; models add −10,000, −10⁹, the smallest, or −∞
 
@@ -39,15 +40,21 @@ class CallRules:
     rounded: bool = False  # such a row goes by scores that the model rounds coarsely
     outweighable: bool = False  # large scores may outweigh the numbers that mask
     filled_over: bool = False  # scores are lower than what masked ones were filled with
+    numbered: Tensor | None = None  # rows without a visible key that go by their rounded scores
     notes: tuple[str, ...] = ()
 
     def hold(self, observed: ObservedCall) -> bool:
-        """False if rows cannot go by rules: without a visible key, their scores are rounded
-        coarsely, or the model's own weights are not equal where these rules say so; or scores lie
-        below what masked ones became. In which
+        """False if rows cannot go by rules. Those without a visible key: their scores are rounded
+        coarsely, or the model's own weights are not equal where these rules say so, or not those
+        that its rounded scores give. Others: scores lie below what masked ones became. In which
         precision a mask was added is never told: mixed precision widens scores on the way."""
-        by_rules = not self.rounded and not self.filled_over
-        return by_rules and _are_equal(observed, self.uniform, self.equal_keys)
+        if self.rounded or self.filled_over:
+            return False
+        if not _are_equal(observed, self.uniform, self.equal_keys):
+            return False
+        if self.numbered is None or observed.weights is None:
+            return True
+        return matches_shown(observed, self.numbered)
 
 
 class RuleCache:
@@ -134,6 +141,7 @@ def _rules(observed: ObservedCall, queries: int, keys: int, hides: float = MASKE
         cells.blind,
         cells.rounded,
         _is_finite(observed, cells.added),
+        numbered=cells.numbered,
         notes=tuple(notes),
     )
 
@@ -165,6 +173,7 @@ class _Cells:
     equal_keys: Tensor | None = None
     blind: bool = False
     rounded: bool = False
+    numbered: Tensor | None = None  # (batch or 1, head or 1, query)
 
     @staticmethod
     def of(observed: ObservedCall, queries: int, keys: int, hides: float) -> _Cells:
@@ -260,11 +269,14 @@ def _with_blind_rows(
     shown = None if added is None else (added > hides) | (numbered & near)
     coarse = highest.abs() * _spacing(rounded or observed.query.dtype) > COARSE
     by_rounding = bool((numbered & coarse).any())
+    by_numbers = numbered[..., 0] if bool(numbered.any()) else None
     if not bool(uniform.any()):
-        return _Cells(seen, added, shown, blind=True, rounded=by_rounding)
+        return _Cells(seen, added, shown, blind=True, rounded=by_rounding, numbered=by_numbers)
     flat = collapsed(collapsed(uniform[..., 0], 0), 1)
     equal = collapsed(collapsed((total == highest).sum(dim=-1), 0), 1)
-    return _Cells(seen, added, shown, flat, equal, blind=True, rounded=by_rounding)
+    return _Cells(
+        seen, added, shown, flat, equal, blind=True, rounded=by_rounding, numbered=by_numbers
+    )
 
 
 def _are_equal(observed: ObservedCall, uniform: Tensor | None, count: Tensor | None) -> bool:

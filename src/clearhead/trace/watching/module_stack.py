@@ -286,7 +286,7 @@ class ModuleStack:
                 observer(module, args, kwargs, output)
             leave(module, args, output)
 
-        if any(path == inner or path.startswith(f"{inner}.") for inner in self._hookless):
+        if any(_is_within(path, layer) for layer in self._hookless):
             self._handles.append(WrappedForward(module, enter, leave))
             return
         begins, ends = WatchHook(enter), WatchHook(leave if observer is None else leave_whole)
@@ -319,6 +319,11 @@ def _ignore(*_: Any) -> None:
 
 def _nowhere() -> bool:
     return False
+
+
+def _is_within(path: str, other: str) -> bool:
+    """True for the module at the other path and those inside of it; "" is the whole model."""
+    return path == other or other == "" or path.startswith(f"{other}.")
 
 
 def _stacks(attention: Iterable[str]) -> set[str]:

@@ -33,14 +33,13 @@ def checked(observed: ObservedCall) -> ObservedCall | str:
 def matches_model(observed: ObservedCall, *, full: bool = False) -> bool:
     """True if the formula gives the model's own weights; ``full``: however many there are, as
     always under dropout, where the layer's output proves nothing."""
-    if observed.dropout and observed.undropped is not None:
-        observed = replace(observed, weights=observed.undropped, dropout=0.0)
-        full = True
+    full = full or bool(observed.dropout)
+    observed = _before_dropout(observed)
     weights = observed.weights
     if weights is None or not _fits(observed) or weights.shape[:3] != observed.query.shape[:3]:
         return False
     limit = TOLERANCE.get(observed.dtype or observed.query.dtype, 1e-5)
-    if full or observed.dropout or weights.numel() <= FULL:
+    if full or weights.numel() <= FULL:
         return all(_rows_match(observed, rows, limit) for rows in blocks(observed))
     if observed.rule is None and not observed.from_start:
         some = _some_rows(observed)
@@ -48,6 +47,26 @@ def matches_model(observed: ObservedCall, *, full: bool = False) -> bool:
     return all(
         _rows_match(observed, range(row, row + 1), limit) for row in _sample(observed.sizes[0])
     )
+
+
+def matches_shown(observed: ObservedCall, wanted: Tensor) -> bool:
+    """True if the weights that views show are the model's own in these rows, (…, query). Views
+    multiply in float64. Where a huge number is added, the last digit of a product may decide what
+    a score is rounded to."""
+    observed = _before_dropout(observed)
+    limit = TOLERANCE.get(observed.dtype or observed.query.dtype, 1e-5)
+    return all(
+        _rows_match(observed, rows, limit, precise=True)
+        for rows in blocks(observed)
+        if bool(wanted[..., rows.start : rows.stop].any())
+    )
+
+
+def _before_dropout(observed: ObservedCall) -> ObservedCall:
+    """The call with its weights as they were before dropout, if they are there."""
+    if not observed.dropout or observed.undropped is None:
+        return observed
+    return replace(observed, weights=observed.undropped, dropout=0.0)
 
 
 def explains_output(observed: ObservedCall) -> bool:
@@ -93,9 +112,11 @@ def _some_rows(observed: ObservedCall) -> ObservedCall:
     return replace(observed, query=query, weights=weights, bias=bias, mask=mask)
 
 
-def _rows_match(observed: ObservedCall, rows: range, limit: float) -> bool:
+def _rows_match(
+    observed: ObservedCall, rows: range, limit: float, *, precise: bool = False
+) -> bool:
     assert observed.weights is not None
-    ours = formula_weights(observed, rows)
+    ours = formula_weights(observed, rows, precise=precise)
     theirs = observed.weights[:, :, rows.start : rows.stop, : observed.sizes[1]].to(ours.dtype)
     if observed.after_dropout and observed.dropout:
         ours = torch.where(theirs == 0, 0.0, ours / (1 - observed.dropout))
@@ -117,17 +138,19 @@ def _fits(observed: ObservedCall) -> bool:
     return query.shape[0] == key.shape[0] and query.shape[1] % key.shape[1] == 0
 
 
-def formula_weights(observed: ObservedCall, rows: range) -> Tensor:
-    """Some rows of all heads, (batch, head, row, key), by the formula."""
+def formula_weights(observed: ObservedCall, rows: range, *, precise: bool = False) -> Tensor:
+    """Some rows of all heads, (batch, head, row, key), by the formula; ``precise``: with products
+    in float64, which are rounded before anything is added."""
     wide = torch.promote_types(observed.query.dtype, torch.float32)
-    query = observed.query[:, :, rows.start : rows.stop].detach().to(wide)
-    key = observed.key.detach().to(wide)
+    working = torch.float64 if precise else wide
+    query = observed.query[:, :, rows.start : rows.stop].detach().to(working)
+    key = observed.key.detach().to(working)
     # (batch, kv_head, group · row, key_dim): keys are not repeated for the heads that share them
     grouped = query.reshape(query.shape[0], key.shape[1], -1, query.shape[3])
     scores = (grouped @ key.transpose(2, 3)).reshape(*query.shape[:3], -1) * observed.scale
     if observed.softcap is not None:
         scores = observed.softcap * torch.tanh(scores / observed.softcap)
-    scores = observed.scored(scores, rows)
+    scores = observed.scored(scores.to(wide), rows)
     if observed.sinks is not None:
         sink = observed.sinks.detach().to(wide)[:, None, None].expand(*scores.shape[:3], 1)
         return torch.softmax(torch.cat([scores, sink], dim=-1), dim=-1)[..., :-1]

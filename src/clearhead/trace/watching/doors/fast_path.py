@@ -2,12 +2,14 @@
 
 In eval mode without gradients torch computes the whole layer as one operation, which gives neither
 queries nor keys. It runs as it is; queries, keys and values are projected once more beside it, from
-the operation's own input and weights. The attention that they give is taken through the rest of the
-operation, and must arrive at what the operation returned: otherwise the call is refused.
+the operation's own input and weights, in the precision that autocast chose. The attention that they
+give is taken through the last projection, and must arrive at what the operation returned: otherwise
+the call is refused.
 """
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -21,37 +23,35 @@ TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4}
 _CAUSAL, _PADDING = 0, 1  # kinds of masks, as torch numbers them
 
 
+class encoder_layer:  # noqa: N801 - a context manager
+    """Attention that runs in the block is that of an ``nn.TransformerEncoderLayer``, whose kernel
+    calls that of ``nn.MultiheadAttention``."""
+
+    def __enter__(self) -> encoder_layer:
+        self.attended = False
+        self._token = _LAYER.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _LAYER.reset(self._token)
+
+
+_LAYER: ContextVar[encoder_layer | None] = ContextVar("layer", default=None)
+
+
 def multi_head_call(given: dict[str, Any], result: Any) -> None:
-    """``nn.MultiheadAttention`` on its fast path."""
-    crossing = given["key"] is not given["query"]
+    """``nn.MultiheadAttention`` on its fast path, or that of a layer."""
+    layer, itself = _LAYER.get(), given["key"] is given["query"]
+    if layer is not None:
+        layer.attended = True
     given, output = _padded(given, result[0], "query", "key", "value")
-    parts = [given[name] for name in ("query", "key", "value")]
-    observed = _call(given, parts, given["num_head"])
-    observed.cross = crossing
+    query, key, value = (given[name] for name in ("query", "key", "value"))
+    observed = _call(given, [query, key, value], given["num_head"])
+    if layer is not None:
+        observed.inner = "self_attn"
+    else:  # mixed precision makes a copy of each
+        observed.cross = not itself and not torch.equal(query, key)
     _notify_if_right(observed, _projected(observed, given), output)
-
-
-def encoder_layer_call(given: dict[str, Any], result: Tensor) -> None:
-    """``nn.TransformerEncoderLayer`` on its fast path."""
-    given, result = _padded(given, result, "src")
-    states = given["src"]
-    first, second = (
-        (given[f"norm_weight_{number}"], given[f"norm_bias_{number}"]) for number in (1, 2)
-    )
-    width, eps = (states.shape[-1],), given["eps"]
-    read = functional.layer_norm(states, width, *first, eps) if given["norm_first"] else states
-    observed = _call(given, [read, read, read], given["num_heads"])
-    observed.inner = "self_attn"
-    after = states + _projected(observed, given)
-    if not given["norm_first"]:
-        after = functional.layer_norm(after, width, *first, eps)
-    inner = functional.layer_norm(after, width, *second, eps) if given["norm_first"] else after
-    hidden = functional.linear(inner, given["ffn_weight_1"], given["ffn_bias_1"])
-    hidden = functional.gelu(hidden) if given["use_gelu"] else functional.relu(hidden)
-    after = after + functional.linear(hidden, given["ffn_weight_2"], given["ffn_bias_2"])
-    if not given["norm_first"]:
-        after = functional.layer_norm(after, width, *second, eps)
-    _notify_if_right(observed, after, result)
 
 
 def _padded(given: dict[str, Any], result: Tensor, *names: str) -> tuple[dict[str, Any], Tensor]:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from clearhead.trace.watching.doors.fast_path import encoder_layer_call, multi_head_call
+from clearhead.trace.watching.doors.fast_path import encoder_layer, multi_head_call
 from clearhead.trace.watching.doors.happened import (
     PRODUCTS,
     exponential_in_place_ran,
@@ -49,8 +49,8 @@ if torch.version.cuda or torch.version.hip:
     }
 _WHOLE: dict[str, Callable[[dict[str, Any], Any], None]] = {
     "_native_multi_head_attention": multi_head_call,
-    "_transformer_encoder_layer_fwd": encoder_layer_call,
 }  # they call other kernels
+_LAYERS = ("_transformer_encoder_layer_fwd",)  # they call those
 # Of these only sizes are read: they run often, and must cost next to nothing.
 _SOFTMAXES: dict[str, Callable[[tuple[Any, ...], Any], None]] = {
     "_softmax": softmax_ran,
@@ -107,6 +107,7 @@ class KernelDoor:
 def _hooks() -> dict[str, _Hook]:
     hooks = {name: _fused(name, describe) for name, describe in _FUSED.items()}
     hooks |= {name: _whole(name, observer) for name, observer in _WHOLE.items()}
+    hooks |= {name: _layer(name) for name in _LAYERS}
     return hooks | {name: _counted(name, count) for name, count in _SOFTMAXES.items()}
 
 
@@ -150,6 +151,19 @@ def _whole(name: str, observer: Callable[[dict[str, Any], Any], None]) -> _Hook:
             result = redispatch(keyset & _AFTER, *args, **kwargs)
         if is_watching() and _is_plain(args[0]):
             observe(observer, {**dict(zip(names, args, strict=False)), **kwargs}, result)
+        return result
+
+    return run
+
+
+def _layer(name: str) -> _Hook:
+    redispatch, _ = _operation(name)
+
+    def run(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        with encoder_layer() as layer:
+            result = redispatch(keyset & _AFTER, *args, **kwargs)
+        if is_watching() and _is_plain(args[0]) and not layer.attended:
+            refuse("torch's fast path ran attention that is not seen")
         return result
 
     return run

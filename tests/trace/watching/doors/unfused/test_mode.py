@@ -176,3 +176,65 @@ def test_tensors_that_are_written_over_later_do_not_change_the_record(
         assert seen.verify().exact
     else:
         assert "written over" in seen.missed
+
+
+class SelfAttention(nn.Module):
+    """Attention in its own steps, with something else beside it."""
+
+    def __init__(self, other: Callable[[SelfAttention, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.weight, self.other = nn.Parameter(torch.randn(33, 11)), other
+        self.bilinear = nn.Bilinear(11, 11, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        weights = torch.softmax(x @ x.mT, dim=-1)
+        return self.other(self, weights @ x)
+
+
+@pytest.mark.parametrize("grad", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda _, x: torch.linalg.pinv(x.float()),
+        lambda _, x: torch.linalg.pinv((x @ x.mT).float(), hermitian=True),
+        lambda net, x: net.bilinear(x.float(), x.float()),
+        lambda _, x: torch.cdist(x, x + 1),
+    ],
+)
+def test_kernels_call_others_in_mixed_precision_as_they_do_unwatched(
+    other: Callable[[SelfAttention, Tensor], Tensor], grad: type[torch.no_grad]
+) -> None:
+    torch.manual_seed(0)
+    net, x = SelfAttention(other), torch.randn(2, 7, 11)
+    with grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        plain = net(x)
+        with watch(net):
+            watched = net(x)
+    assert plain.dtype == watched.dtype and torch.equal(plain, watched)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda weight: weight.chunk(3)[1],
+        lambda weight: weight.narrow(0, 11, 11),
+        lambda weight: weight.T.chunk(3, dim=1)[1].T,
+    ],
+)
+def test_parts_of_parameters_can_be_taken_in_inference_mode(
+    part: Callable[[Tensor], Tensor],
+) -> None:
+    """torch notes that they are views; what ``chunk`` is made of must not note it again."""
+    torch.manual_seed(0)
+    net, x = SelfAttention(lambda net, x: x @ part(net.weight)), torch.randn(2, 7, 11)
+    with torch.inference_mode():
+        plain = net(x)
+        with watch(net) as seen:
+            watched = net(x)
+    assert torch.equal(plain, watched) and seen.verify().exact
+
+
+def test_a_model_without_numbers_runs_while_it_is_watched() -> None:
+    net = SelfAttention(lambda net, x: linear(x, net.weight)).to("meta")
+    with torch.inference_mode(), watch(net):
+        assert net(torch.empty(2, 7, 11, device="meta")).shape == (2, 7, 33)

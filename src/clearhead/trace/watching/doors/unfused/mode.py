@@ -34,7 +34,21 @@ _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 def _is_cast(func: Any, device: str) -> bool:
     """True for an operation that autocast handles itself: what it is made of is then left alone."""
     key = f"Autocast{device.upper()}"
-    return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key)
+    known = torch._C._parse_dispatch_key(key) is not None
+    return known and torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key)
+
+
+@functools.cache
+def _notes_views(func: Any) -> bool:
+    """True for an operation of which torch notes that its results are views."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "ADInplaceOrView")
+
+
+def _noting_views(func: Any) -> Any:
+    """What an operation is made of must not note again what it notes itself."""
+    if not _notes_views(func):
+        return nullcontext()
+    return torch._C._SetExcludeDispatchKeyGuard(torch._C.DispatchKey.ADInplaceOrView, True)
 
 
 def _device(args: tuple[Any, ...]) -> str:
@@ -46,6 +60,22 @@ def _device(args: tuple[Any, ...]) -> str:
 # that reads one ends the process.
 _ZERO_TENSOR = torch._C.DispatchKey.ZeroTensor
 _ZEROS = torch.ops.aten._efficientzerotensor.default
+# Their kernels call operations that autocast casts. A mode runs below autocast, and so would those.
+_CASTING = (
+    torch.ops.aten._transformer_encoder_layer_fwd.default,
+    torch.ops.aten._trilinear.default,
+    torch.ops.aten.linalg_pinv.atol_rtol_tensor,
+)
+
+
+def _autocast_of_caller(device: str) -> Any:
+    """Autocast counts if it does where the model called the operation that is running."""
+    if not torch.amp.is_autocast_available(device):
+        return nullcontext()
+    with torch._C._RestorePythonTLSSnapshot():  # type: ignore[attr-defined]
+        counts = torch.is_autocast_enabled(device)
+    key = torch._C._parse_dispatch_key(f"Autocast{device.upper()}")
+    return nullcontext() if key is None else torch._C._SetExcludeDispatchKeyGuard(key, not counts)
 
 
 class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -82,17 +112,23 @@ class UnfusedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             # of the caller: autocast counts, unless it has cast the operation as a whole, and views
             # of parameters keep their requires_grad.
             cast = torch._C._DisableAutocast() if _is_cast(func, _device(args)) else nullcontext()
-            with torch._C._RestorePythonTLSSnapshot(), cast, self:  # type: ignore[attr-defined]
+            with torch._C._RestorePythonTLSSnapshot(), cast, _noting_views(func), self:  # type: ignore[attr-defined]
                 return func._op_dk(_COMPOSITE, *args, **kwargs)
         self._has_zeros = self._has_zeros or func is _ZEROS
-        if self._has_zeros:
-            with torch._C._SetExcludeDispatchKeyGuard(_ZERO_TENSOR, False):
-                result = func(*args, **kwargs)
+        if func in _CASTING:
+            with _autocast_of_caller(_device(args)):
+                result = self._run(func, args, kwargs)
         else:
-            result = func(*args, **kwargs)
+            result = self._run(func, args, kwargs)
         if not self.paused and is_watching():
             observe(self._note, func, result, args, kwargs)
         return result
+
+    def _run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        if not self._has_zeros:
+            return func(*args, **kwargs)
+        with torch._C._SetExcludeDispatchKeyGuard(_ZERO_TENSOR, False):
+            return func(*args, **kwargs)
 
     def _higher_order(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Operations that take functions, such as flex_attention, run as they are."""
