@@ -651,7 +651,7 @@ def test_a_fused_call_whose_scores_outweigh_its_mask(size: float) -> None:
 
     class Fused(nn.Module):
         def forward(self, states: Tensor, mask: Tensor) -> Tensor:
-            heads = states.unflatten(-1, (3, 5)).transpose(1, 2)
+            heads = states.view(2, 7, 3, 5).transpose(1, 2)
             out = functional.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask)
             return out.transpose(1, 2).flatten(2)
 
@@ -659,7 +659,7 @@ def test_a_fused_call_whose_scores_outweigh_its_mask(size: float) -> None:
     states, mask = torch.randn(2, 7, 15) * size, torch.full((7, 7), -1e4).triu(1)
     with watch(net := Fused()) as seen:
         net(states, mask)
-    heads = states.double().unflatten(-1, (3, 5)).transpose(1, 2)
+    heads = states.double().view(2, 7, 3, 5).transpose(1, 2)
     own = torch.softmax(heads @ heads.mT * 5**-0.5 + mask, dim=-1)
     assert bool((own.triu(1) > 0.5).any()) is (size > 1)
     for batch in range(2):
