@@ -27,6 +27,7 @@ class Expected:
     before: tuple[Tensor, ...] = ()  # softmaxes that were combined into the weights afterwards
     own: Tensor | None = None  # the module's own weights, as it rounded them
     own_before: tuple[Tensor, ...] = ()  # and its own softmaxes
+    rounding: Tensor | None = None  # what rounding does to them, shaped as ``bound``
 
     def not_exact(self) -> Expected:
         """What a record that is not called exact has to hold: rows of NaN may be anything."""
@@ -129,7 +130,9 @@ def _one(spec: Spec, module: torch.nn.Module, entry: Entry, pair: Pair) -> Expec
         blind = blind.any(dim=1, keepdim=True).expand_as(blind)
         weights = weights.masked_fill(blind[..., None], 0.0)
         bound = bound * max(1.0, float(weights.abs().max()))
-    return Expected(weights, bound, blind, before)
+    return Expected(
+        weights, bound, blind, before, rounding=_steps(entry.value.dtype, size, weights)
+    )
 
 
 def _softmax(spec: Spec, scores: Tensor) -> Tensor:
@@ -167,6 +170,10 @@ def _bound(
     unsure = (best < FAR_BELOW - size) & (step > CLOSE) & (step < 1)
     bound = torch.full_like(best, CLOSE) + torch.where(unsure, 2 * step, 0.0)
     if own in (torch.float16, torch.bfloat16):
-        largest = weights.amax(dim=-1, keepdim=True)
-        bound = bound + torch.finfo(own).eps * (2 + 4 * size) * largest
+        bound = bound + _steps(own, size, weights)
     return bound
+
+
+def _steps(own: torch.dtype, size: Tensor, weights: Tensor) -> Tensor:
+    """What a product of that size, rounded to a format, does to the largest weight of its row."""
+    return torch.finfo(own).eps * (2 + 4 * size) * weights.amax(dim=-1, keepdim=True)

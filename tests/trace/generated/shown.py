@@ -82,6 +82,7 @@ def _befores(shown: Sequence[Shown], calls: Sequence[Expected]) -> list[list[Exp
         replace(
             call,
             own=torch.cat(call.own_before, dim=1) if call.own_before else None,
+            rounding=None,
             weights=torch.cat(call.before, dim=1),
             bound=torch.cat([call.bound] * len(call.before), dim=1),
             blind=torch.cat([call.blind] * len(call.before), dim=1),
@@ -143,6 +144,7 @@ def _in_any_place(shown: Sequence[Shown], calls: Sequence[Expected]) -> Comparis
             bound=call.bound[:, :, [row]],
             blind=call.blind[:, :, [row]],
             own=None if call.own is None else call.own[:, :, [row]],
+            rounding=None if call.rounding is None else call.rounding[:, :, [row]],
         )
         for call in calls
         for row in range(call.weights.shape[2])
@@ -180,6 +182,8 @@ def _difference(weights: Tensor, call: Expected, as_computed: bool) -> tuple[Ten
         own = replace(call, weights=call.own, bound=torch.full_like(call.bound, CLOSE))
         beyond, other = _apart(weights, own)
         excess, difference = torch.minimum(excess, beyond), min(difference, other)
+    elif as_computed and call.rounding is not None:  # nobody knows them: torch's kernel had them
+        excess, _ = _apart(weights, replace(call, bound=call.bound + call.rounding))
     return excess, difference
 
 
